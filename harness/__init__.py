@@ -1,0 +1,1 @@
+"""Called Shot: a reproducible experiment harness for local coding agents."""

@@ -1,0 +1,1 @@
+"""The system under test: loop, tools, approval, guard, context, finish, planning."""

@@ -1,0 +1,98 @@
+"""One run's folder, `runs/<experiment>/<run id>/`, and how its files come to be.
+
+result.json is written last and atomically: where it stands, the run is finished. A folder without it is a half run: it is
+started afresh and nothing of it is counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MANIFEST, EVENTS, SERVER_LOG = "manifest.json", "events.jsonl", "server.log"
+DIFF, GRADING, RESULT = "workspace.diff", "grading.json", "result.json"
+
+
+class RecordError(ValueError):
+    """A run folder that can't be read; the message names the file and what is wrong."""
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no blanks: the same text for the same value everywhere."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def run_id(identity: dict[str, Any]) -> str:
+    """The first 12 hex digits of the SHA-256 of what can change the result."""
+    return hashlib.sha256(canonical(identity).encode()).hexdigest()[:12]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a whole file or nothing; survives a crash between the two."""
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    part.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Reads a JSON file; raises RecordError with one line for a missing or damaged one."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise RecordError(f"{path}: can't be read ({e.strerror})") from e
+    except ValueError as e:
+        raise RecordError(f"{path}: not JSON ({e})") from e
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    path: Path
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / RESULT).is_file()
+
+    def begin(self) -> None:
+        """Makes the folder empty; the leftovers of a half run go."""
+        if self.finished:
+            raise RecordError(f"{self.path}: this run is finished; it is not run again")
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(parents=True)
+
+    @property
+    def events(self) -> Path:
+        return self.path / EVENTS
+
+    @property
+    def server_log(self) -> Path:
+        return self.path / SERVER_LOG
+
+    def manifest(self) -> dict[str, Any]:
+        return read_json(self.path / MANIFEST)
+
+    def grading(self) -> dict[str, Any]:
+        return read_json(self.path / GRADING)
+
+    def result(self) -> dict[str, Any]:
+        return read_json(self.path / RESULT)
+
+
+def find_runs(root: Path) -> list[RunFolder]:
+    """The run folders at or below `root` (those with a manifest), in the order of their paths."""
+    if not root.exists():
+        raise RecordError(f"{root}: no such folder")
+    if (root / MANIFEST).is_file():
+        return [RunFolder(root)]
+    return [RunFolder(p.parent) for p in sorted(root.rglob(MANIFEST))]

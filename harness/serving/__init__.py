@@ -1,0 +1,1 @@
+"""Model servers and the one client that talks to them."""
