@@ -118,7 +118,8 @@ def _label(source: Source) -> str:
         return f"{source.repository} on {host}" if source.repository else host
     if isinstance(source, PackagesSource):
         size = human_size(sum(piece.wheel_bytes for piece in source.parts))
-        return f"the packages on the Python index ({len(source.parts)} wheels, {size}, not the publisher's)"
+        wheels = "one wheel" if len(source.parts) == 1 else f"{len(source.parts)} wheels"
+        return f"the packages on the Python index ({wheels}, {size}, not the publisher's own)"
     return str(source.path)
 
 

@@ -1,4 +1,7 @@
-"""The whole file over HTTP: appended to a `.part` file, resumed with a Range request, never trusted (the digest decides)."""
+"""The whole file over HTTP: appended to a `.part` file, resumed with a Range request.
+
+Nothing here judges the content: that is left to the digest of the whole.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,7 @@ def download_url(
     between; a server that was never reached fails at once. Raises SourceFailed, ModelError when the disk is too small.
     """
     reached, idle = False, 0
-    with httpx.Client(
-        follow_redirects=True, timeout=settings.timeout, headers={"Accept-Encoding": "identity"}
-    ) as client:
+    with _client(settings) as client:
         while True:
             before = _length(part)
             if size is not None and before == size:
@@ -51,6 +52,15 @@ def download_url(
                 raise SourceFailed(f"{url}: {error}") from None
 
 
+def _client(settings: ModelSettings) -> httpx.Client:
+    # Encoded replies have no ranges of the file's own bytes.
+    headers = {"Accept-Encoding": "identity"}
+    try:
+        return httpx.Client(follow_redirects=True, timeout=settings.timeout, headers=headers)
+    except (ImportError, ValueError) as error:
+        raise SourceFailed(f"the proxy set in the environment cannot be used: {error}") from None
+
+
 def _continue(client: httpx.Client, url: str, part: Path, size: int | None, what: str, say: FetchProgress) -> None:
     have = _length(part)
     if size is not None and have > size:
@@ -58,8 +68,12 @@ def _continue(client: httpx.Client, url: str, part: Path, size: int | None, what
         have = 0
     with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as reply:
         if reply.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+            if reply.headers.get("Content-Range") == f"bytes */{have}":
+                return
             part.unlink(missing_ok=True)
-            raise SourceFailed(f"the file there is not longer than the {human_size(have)} already here")
+            raise SourceFailed(
+                f"the file there is shorter than the {human_size(have)} already here, which were dropped"
+            )
         if reply.status_code not in (httpx.codes.OK, httpx.codes.PARTIAL_CONTENT):
             raise SourceFailed(f"HTTP {reply.status_code} {reply.reason_phrase}".rstrip())
         have, total = _extent(reply, have)

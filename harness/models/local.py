@@ -84,7 +84,7 @@ def unknown(asked: str, entries: Iterable[str]) -> ModelRequestError:
     """The error for a name no catalogue has."""
     names = list(entries)
     close = difflib.get_close_matches(asked, names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"
+    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}."
     return ModelRequestError(f"no model is named '{asked}': {hint} A file is given by its path, ending in .gguf")
 
 
@@ -96,7 +96,7 @@ def _judge(entry: ModelEntry, path: Path, settings: ModelSettings, on_hash: Call
     digest = _digest(path, settings, on_hash)
     if entry.sha256 is not None and digest != entry.sha256:
         raise ModelError(f"{path} is not {entry.name}: its sha256 is {digest}, not {entry.sha256}; {mend}")
-    window = entry.trained_window if entry.trained_window is not None else trained_window(path)
+    window = entry.trained_window if entry.trained_window is not None else _window(path)
     return LocalModel(entry.name, path, digest, size, window)
 
 
@@ -105,11 +105,18 @@ def _resolve_path(path: Path, entries: Iterable[ModelEntry], settings: ModelSett
         raise ModelRequestError(f"no model file at {path}")
     if _SPLIT.search(path.name):
         raise ModelRequestError(f"{path} is one piece of a split model: join it with `llama-gguf-split --merge` first")
-    window = trained_window(path)
+    window = _window(path)
     digest = _digest(path, settings, None)
     # The same bytes have one name in every table, wherever they lie.
     known = next((entry.name for entry in entries if entry.sha256 == digest), None)
     return LocalModel(known or path.stem, path, digest, path.stat().st_size, window)
+
+
+def _window(path: Path) -> int | None:
+    try:
+        return trained_window(path)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _digest(path: Path, settings: ModelSettings, on_hash: Callable[[], None] | None) -> str:

