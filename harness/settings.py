@@ -60,6 +60,7 @@ class AgentSettings:
     on_cut: `as_reply` takes what a cut reply holds as an ordinary reply, `drop` throws it away and says so to the model.
     on_overflow: `stop`, or `clear_and_retry` once. keep_bad_arguments: store call arguments that are not JSON as they came
     (the published versions) instead of repaired. same_content_notice: tell the model that it wrote the same content again.
+    max_unusable: how many cut or unreadable replies in a row end the run; None for no bound but max_steps.
     """
 
     name: str
@@ -73,6 +74,7 @@ class AgentSettings:
     on_overflow: Literal["stop", "clear_and_retry"] = "stop"
     keep_bad_arguments: bool = True
     same_content_notice: bool = False
+    max_unusable: int | None = None
     time_limit_s: float | None = None
     command_timeout_s: float = 60.0
     command_output_chars: int = 6000

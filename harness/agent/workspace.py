@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class OutsideWorkspace(ValueError):
@@ -29,6 +29,14 @@ class CommandResult:
     truncated: bool = False
 
 
+@dataclass(frozen=True)
+class TreeChange:
+    """The copy after a change: its digest, and what differs from the last look (the `tree` event's `changes`)."""
+
+    digest: str
+    changes: list[dict[str, Any]]
+
+
 class Workspace(Protocol):
     """A fresh copy of the repo. root: the folder on this machine. mount: the same folder as commands see it."""
 
@@ -41,4 +49,8 @@ class Workspace(Protocol):
 
     def resolve(self, path: str) -> Path:
         """The file on this machine that `path` (relative, or absolute below `mount`) names; raises OutsideWorkspace."""
+        ...
+
+    def tree_change(self) -> TreeChange | None:
+        """What changed in the copy since the last call of this method (since the start, the first time); None if nothing."""
         ...

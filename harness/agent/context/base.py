@@ -1,0 +1,48 @@
+"""The contract of context policies: small pure functions over the message list.
+
+A policy is asked at three moments: after a reply, before a request is sent, and when the server refused a request as larger
+than the window. It answers with the new list and why, or None. It never touches the system prompt or the task, never
+reorders messages and never breaks the pairing of calls and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from harness.record.conversation import Message
+
+When = Literal["after_reply", "before_send", "overflow"]
+
+
+@dataclass(frozen=True)
+class ContextState:
+    """What a policy may look at. total_tokens: prompt and reply of the last request, None when the server did not say.
+
+    count: tokens of a message list as it would be sent, by the served model's tokenizer; None when the server can't tell.
+    """
+
+    messages: Sequence[Message]
+    n_ctx: int
+    max_tokens: int | None
+    total_tokens: int | None
+    count: Callable[[Sequence[Message]], int] | None = None
+
+
+@dataclass(frozen=True)
+class ContextChange:
+    """The list after a change. cleared: messages that differ from before, as the published code counts them."""
+
+    messages: list[Message]
+    cleared: int
+    reason: str
+    decision: dict[str, Any] = field(default_factory=dict)
+
+
+class ContextPolicy(Protocol):
+    name: str
+
+    def decide(self, when: When, state: ContextState) -> ContextChange | None:
+        """What to change now; None for nothing. A change with cleared = 0 is a clear that found nothing to clear."""
+        ...

@@ -1,0 +1,85 @@
+"""Puts one agent together from its settings and runs it: the agent room's one entrance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.agent.approval import rule
+from harness.agent.approval.advice import Decider
+from harness.agent.approval.answer import answerer
+from harness.agent.approver import RuleApprover
+from harness.agent.context import context_policy
+from harness.agent.conversation import Conversation
+from harness.agent.finish import Evidence, finish_gate, test_names
+from harness.agent.loop import AgentLoop
+from harness.agent.parts import Parts, StepSink
+from harness.agent.planning import Plan
+from harness.agent.protocol import protocol
+from harness.agent.stop import Stop
+from harness.agent.tools import toolbox
+from harness.agent.tools.shell import Shell
+from harness.agent.workspace import Workspace
+from harness.record.conversation import Message
+from harness.record.events import EventSink
+from harness.serving.outcome import ModelClient
+from harness.settings import RunSettings
+
+
+def run_agent(
+    settings: RunSettings,
+    model: ModelClient,
+    workspace: Workspace,
+    sink: EventSink,
+    *,
+    instruction: str,
+    n_ctx: int,
+    wants_tests: bool = False,
+    count: Callable[[Sequence[Message]], int] | None = None,
+) -> Stop:
+    """Runs one agent on one copy and returns how it ended.
+
+    Args:
+        instruction: the task's text, the first user message.
+        n_ctx: the window in tokens, as read back from the server.
+        wants_tests: the task asks for new tests (the evidence gate then looks for them).
+        count: tokens of a message list as it would be sent; None when the server can't tell.
+
+    Raises:
+        SettingsError: a tool, prompt, rule or policy that does not exist.
+        KeyboardInterrupt: after the stop has been written down.
+    """
+    steps = StepSink(sink)
+    evidence, plan = Evidence(), Plan()
+    decider = None
+    if settings.approval.advice:
+        decider = Decider(settings.approval.advice_url, wording_name=settings.approval.advice_wording)
+    approver = RuleApprover(
+        rule(settings.approval.rule, root=workspace.root, mount=workspace.mount),
+        answerer(settings.approval.answer),
+        settings.approval.answer,
+        steps,
+        decider,
+        workspace.mount,
+    )
+    agent = settings.agent
+    shell = Shell(workspace, approver, steps, agent.command_timeout_s, agent.command_output_chars, evidence.saw_command)
+
+    def on_same(path: str) -> None:
+        steps.emit("note", kind="same_content", text=path)
+
+    parts = Parts(
+        settings=settings,
+        model=model,
+        workspace=workspace,
+        sink=steps,
+        conversation=Conversation(steps),
+        protocol=protocol(settings.protocol.name),
+        tools=toolbox(agent, workspace, shell, plan, steps, on_same),
+        policy=context_policy(settings.context),
+        gate=finish_gate(settings.finish, test_names(workspace), wants_tests),
+        evidence=evidence,
+        plan=plan,
+        n_ctx=n_ctx,
+        count=count,
+    )
+    return AgentLoop(parts).run(instruction)
