@@ -172,4 +172,5 @@ class _Reader:
         return body.get(key)
 
     def wrong(self, what: str) -> ModelRequestError:
-        return ModelRequestError(f"{self.path}: {self.place}: {what}")
+        # Names and keys of a faulty file may hold line breaks; the error is one line.
+        return ModelRequestError(f"{self.path}: {' '.join(f'{self.place}: {what}'.split())}")

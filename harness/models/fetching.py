@@ -119,7 +119,7 @@ def _label(source: Source) -> str:
     if isinstance(source, PackagesSource):
         size = human_size(sum(piece.wheel_bytes for piece in source.parts))
         wheels = "one wheel" if len(source.parts) == 1 else f"{len(source.parts)} wheels"
-        return f"the packages on the Python index ({wheels}, {size}, not the publisher's own)"
+        return f"the packages on the Python index ({wheels}, {size}, checked against the same digest)"
     return str(source.path)
 
 

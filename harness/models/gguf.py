@@ -16,6 +16,7 @@ from harness.models.errors import ModelError
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
 _LONGEST_STRING = 1 << 24
+_LONGEST_ARRAY = 1 << 32
 _DEEPEST_ARRAY = 4
 
 
@@ -60,6 +61,8 @@ def _value(file: BinaryIO, kind: int, depth: int = 0) -> int | float | bool | by
     if kind == _ARRAY and depth < _DEEPEST_ARRAY:
         inner, count = struct.unpack("<IQ", file.read(12))
         if inner in _SCALARS:
+            if count > _LONGEST_ARRAY:
+                raise ValueError(f"an array of {count} values")
             file.seek(struct.calcsize(_SCALARS[inner]) * count, 1)
             return None
         for _ in range(count):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import httpx
 
-from harness.models.digest import CHUNK
 from harness.models.errors import SourceFailed
 from harness.models.progress import FetchProgress
 from harness.models.settings import ModelSettings
@@ -84,7 +83,8 @@ def _continue(client: httpx.Client, url: str, part: Path, size: int | None, what
             require_space(part.parent, total - have)
         with part.open("ab") as file:
             file.truncate(have)
-            for chunk in reply.iter_raw(CHUNK):
+            # No chunk size: gathering a larger chunk would lose it when the connection breaks.
+            for chunk in reply.iter_raw():
                 file.write(chunk)
                 have += len(chunk)
                 say.at(what, have, total)

