@@ -114,7 +114,11 @@ def test_a_source_package_is_never_built(settings_for, parts, pieces, told, tmp_
     (folder / "tiny_part1-1.0-py3-none-any.whl").unlink()
     source = tmp_path / "tiny-part1-1.0"
     source.mkdir()
-    (source / "setup.py").write_text(f"open({str(tmp_path / 'built')!r}, 'w').close()\n")
+    # A build backend inside the package needs nothing from an index: only pip's refusal keeps it from running.
+    (source / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    (source / "backend.py").write_text(f"open({str(tmp_path / 'built')!r}, 'w').close()\n")
     (source / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: tiny-part1\nVersion: 1.0\n")
     archive = folder / "tiny-part1-1.0.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
