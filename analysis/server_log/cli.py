@@ -1,0 +1,80 @@
+"""``calledshot log``: read llama-server logs at the terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from analysis.server_log.document import write_json
+from analysis.server_log.errors import LogError
+from analysis.server_log.parser import LogStream, stream
+from analysis.server_log.rows import RequestRow
+
+log_app = typer.Typer(help="Read llama-server logs.", no_args_is_help=True)
+
+
+@log_app.callback()
+def _log() -> None:
+    """Read llama-server logs."""
+
+
+@log_app.command("parse")
+def parse_command(
+    file: Annotated[Path, typer.Argument(help="A llama-server log, of any build; - reads standard input.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """One row per request of a server log."""
+    log = stream(sys.stdin.buffer if str(file) == "-" else file)
+    try:
+        if as_json:
+            write_json(log, sys.stdout)
+        else:
+            _print(log)
+    except LogError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+
+
+COLUMNS = ("slot", "task", "prompt", "cached", "processed", "generated", "prompt ms", "eval ms", "status")
+
+
+def _print(log: LogStream) -> None:
+    console = Console()
+    table = Table(*COLUMNS, caption="~ follows by arithmetic; - the log does not say", caption_justify="left")
+    for column in table.columns[2:8]:
+        column.justify = "right"
+    rows = 0
+    for row in log:
+        rows += 1
+        table.add_row(*_cells(row))
+    console.print(table)
+    console.print(f"{rows} requests, era {log.era or 'unknown'}, wrapper {log.wrapper}", highlight=False, markup=False)
+    for warning in log.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+
+
+def _cells(row: RequestRow) -> tuple[str, ...]:
+    slot = "-" if row.slot is None else str(row.slot)
+    status = row.status or "open"
+    return (
+        f"{row.instance}:{slot}" if row.instance else slot,
+        f"{row.run}/{row.task}" if row.run else str(row.task),
+        _count(row.prompt_tokens, row.prompt_tokens_derived),
+        _count(row.cached_tokens, row.cached_tokens_derived),
+        _count(row.processed_tokens, row.processed_tokens_derived),
+        _count(row.generated_tokens, row.generated_tokens_derived),
+        "-" if row.prompt_ms is None else f"{row.prompt_ms:.2f}",
+        "-" if row.eval_ms is None else f"{row.eval_ms:.2f}",
+        f"{status}: {row.error}" if row.error else status,
+    )
+
+
+def _count(printed: int | None, derived: int | None) -> str:
+    if printed is not None:
+        return str(printed)
+    return "-" if derived is None else f"~{derived}"

@@ -1,0 +1,253 @@
+"""Eras C, D and E: ``slot FUNCTION: id I | task T | message``, and the lines of a process without slot.
+
+Contract: :func:`feed` takes lines of one process, without line ends, in order. Function names change between builds,
+so messages are matched, never functions. Every line is first cut at ``" | task "``, which sorts most lines of a log
+without a regular expression.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+
+from analysis.server_log import printf, structured
+from analysis.server_log.process import Process
+from analysis.server_log.task import Task
+
+RELEASE = re.compile(rb"stop processing: n_(?:tokens|past) = (\d+), truncated = ([01])")
+PROMPT_TIMING = re.compile(rb"prompt eval time = +(\d+\.\d+) ms / +(\d+) tokens")
+EVAL_TIMING = re.compile(rb" *eval time = +(\d+\.\d+) ms / +(\d+) tokens")
+UNTAGGED_TIMING = re.compile(rb"(?<!print: )(?<!timings: )(prompt |\s|^)eval time = +(\d+\.\d+) ms / +(\d+) tokens")
+PROMPT_SIZE = re.compile(rb"n_ctx_slot = (\d+), .*(?:n_prompt_tokens|task\.n_tokens) = (\d+)")
+AT_LEAST_ONE = re.compile(rb"(?:n_prompt_tokens|task\.n_tokens\(\)) = (\d+)")
+REUSE = re.compile(rb"(?:cached )?n_(?:tokens|past) = (\d+), memory_seq_rm \[|kv cache rm \[(\d+), end\)")
+WAS_SET = re.compile(rb"n_past was set to (\d+)")
+CHECKPOINT_PAST = re.compile(rb"n_past = (\d+)")
+DRAFT = re.compile(rb"draft acceptance(?: rate)? = +\S+ \( *(\d+) accepted / *(\d+) generated\)")
+
+CANCEL = re.compile(rb"cancel task, id_task = (\d+)")
+SEND_ERROR = re.compile(rb"send_error: task id = (\d+), error: (.*)")
+NOT_LAUNCHED = re.compile(rb"failed to launch slot with task, id_task = (\d+)")
+EXCEPTION = re.compile(rb"got exception: (.*)")
+HTTP = re.compile(rb"request: ([A-Z]+) (\S+) \S* ?(\d{3})(?!\d)")
+STARTED = re.compile(rb"(?:HTTP server listening|server is listening on |server listening at |: listening on |model loaded\b)")
+BUILD = re.compile(rb"build_info: (b\d+-\w+)|build: (\d+ \(\w+\))|\bbuild\"?[=:](\d+)")
+
+
+def feed(process: Process, lines: Iterable[bytes]) -> None:
+    """Read lines of one process."""
+    tasks = process.tasks
+    for line in lines:
+        head, tag, rest = line.partition(b" | task ")
+        if not tag:
+            if line:
+                _untagged(process, line)
+            continue
+        number, tag, message = rest.partition(b" | ")
+        if number == b"-1":
+            continue
+        process.lines += 1
+        kind = message[:6]
+        if kind == b"proces":
+            if message.startswith(b"processing task"):
+                child = message[15:]
+                process.launch_tagged(number, head, child.endswith(b"1") if b"is_child" in child else None)
+            continue
+        task = tasks.get(number)
+        if task is None:
+            if not tag:  # journald drops the trailing blank of a timing header
+                number = number.rstrip(b" |")
+            task = tasks.get(number) or process.name_tagged(number, head)
+            if task is None:
+                continue
+        handler = HANDLERS.get(kind)
+        if handler is not None:
+            handler(process, task, message)
+
+
+def _header(process: Process, task: Task, message: bytes) -> None:
+    task.header = True
+    process.header = task
+
+
+def _prompt(process: Process, task: Task, message: bytes) -> None:
+    match = PROMPT_TIMING.match(message)
+    if match is not None:
+        task.header = True
+        ms, count = match.groups()
+        task.prompt_ms = float(ms)
+        task.processed = int(count)
+    elif message.startswith(b"prompt tokenized"):
+        _size(process, task, message)
+
+
+def _eval(process: Process, task: Task, message: bytes) -> None:
+    match = EVAL_TIMING.match(message)
+    if match is not None:
+        task.header = True
+        ms, count = match.groups()
+        task.eval_ms = float(ms)
+        task.generated = int(count)
+
+
+def _release(process: Process, task: Task, message: bytes) -> None:
+    match = RELEASE.match(message)
+    if match is not None:
+        count, truncated = match.groups()
+        process.release(task, int(count), truncated == b"1")
+        process.header = None
+
+
+def _size(process: Process, task: Task, message: bytes) -> None:
+    match = PROMPT_SIZE.search(message)
+    if match is not None:
+        task.n_ctx = int(match[1])
+        task.prompt = int(match[2])
+        task.reuse = None
+        task.sized = True
+
+
+def _reuse(process: Process, task: Task, message: bytes) -> None:
+    if task.reuse is not None or not (task.launched or task.sized):
+        return  # repeats for every batch; in a log that begins in the middle the first one seen need not be the first
+    match = REUSE.match(message)
+    if match is not None:
+        task.reuse = int(match[1] or match[2])
+
+
+def _past(process: Process, task: Task, message: bytes) -> None:
+    match = WAS_SET.match(message)
+    if match is not None:
+        task.reuse_hint = int(match[1])
+    else:
+        _reuse(process, task, message)
+
+
+def _restored(process: Process, task: Task, message: bytes) -> None:
+    if message.startswith(b"restored context checkpoint"):
+        task.restored_checkpoints += 1
+        match = CHECKPOINT_PAST.search(message)
+        task.reuse_hint = int(match[1]) if match is not None else None
+
+
+def _forcing(process: Process, task: Task, message: bytes) -> None:
+    if message.startswith(b"forcing full prompt re-processing"):
+        task.forced_full += 1
+        task.reuse_hint = 0
+
+
+def _at_least_one(process: Process, task: Task, message: bytes) -> None:
+    match = AT_LEAST_ONE.search(message)
+    if match is not None and task.prompt is None:
+        task.prompt = int(match[1])
+
+
+def _draft(process: Process, task: Task, message: bytes) -> None:
+    match = DRAFT.match(message)
+    if match is not None:
+        task.drafted = True
+        task.draft_accepted, task.draft_n = int(match[1]), int(match[2])
+
+
+def _accepted(process: Process, task: Task, message: bytes) -> None:
+    task.drafted = True
+
+
+def _shift(process: Process, task: Task, message: bytes) -> None:
+    if message.startswith(b"slot context shift"):
+        task.context_shifts += 1
+
+
+def _cut(process: Process, task: Task, message: bytes) -> None:
+    if message.startswith(b"input truncated"):
+        task.prompt_cut = True
+
+
+HANDLERS: dict[bytes, Callable[[Process, Task, bytes], None]] = {
+    b"": _header,
+    b"prompt": _prompt,
+    b"      ": _eval,
+    b"stop p": _release,
+    b"new pr": _size,
+    b"n_toke": _reuse,
+    b"cached": _reuse,
+    b"kv cac": _reuse,
+    b"n_past": _past,
+    b"restor": _restored,
+    b"forcin": _forcing,
+    b"need t": _at_least_one,
+    b"draft ": _draft,
+    b"accept": _accepted,
+    b"slot c": _shift,
+    b"input ": _cut,
+}
+"""By the first six bytes of a message: no two messages that matter share them without being told apart inside."""
+
+
+def _untagged(process: Process, line: bytes) -> None:
+    process.lines += 1
+    if b"eval time = " in line and process.header is not None and b"print_timings" not in line:
+        _timing(process, process.header, line)
+    elif b"cancel task, id_task" in line:
+        match = CANCEL.search(line)
+        if match is not None:
+            process.cancel(match[1])
+    elif b"send_error: task" in line:
+        match = SEND_ERROR.search(line)
+        if match is not None:
+            process.send_error(match[1], match[2].decode("utf-8", "replace").strip())
+    elif b"got exception: " in line:
+        match = EXCEPTION.search(line)
+        if match is not None:
+            process.exception(*_error_body(match[1].decode("utf-8", "replace").strip()))
+    elif b"failed to launch slot" in line:
+        match = NOT_LAUNCHED.search(line)
+        if match is not None:
+            process.refuse_launch(match[1])
+    elif b"draft acceptance" in line:
+        match = DRAFT.search(line)
+        if match is not None and process.header is not None:
+            _draft(process, process.header, match[0])
+    elif b" blob data]" in line:
+        process.notes.warn("blob")
+    elif b"listening" in line or b"model loaded" in line:
+        if STARTED.search(line) is not None:
+            process.on_start(process)
+    elif b"request: " in line:
+        match = HTTP.search(line)
+        if match is not None:
+            process.http(match[1].decode(), match[2].decode("utf-8", "replace"), int(match[3]))
+    elif b"build" in line:
+        match = BUILD.search(line)
+        if match is not None:
+            process.notes.event("build", instance=process.instance, text=next(filter(None, match.groups())).decode())
+    elif b"task" in line and structured.feed(process, line):
+        return
+    elif b"slot" in line or b"_timings" in line or b"failed to decode" in line:
+        printf.feed(process, line)
+    elif b'request"' in line or b"] request " in line:
+        structured.http(process, line)
+
+
+def _timing(process: Process, task: Task, line: bytes) -> None:
+    match = UNTAGGED_TIMING.search(line)
+    if match is None:
+        return
+    if match[1] == b"prompt ":
+        if task.processed is None:
+            task.prompt_ms, task.processed = float(match[2]), int(match[3])
+            return
+    elif task.generated is None:
+        task.eval_ms, task.generated = float(match[2]), int(match[3])
+        return
+    process.notes.warn("orphan")
+
+
+def _error_body(text: str) -> tuple[int | None, str]:
+    """Code and message of an exception's JSON body; the text itself where it is none."""
+    try:
+        error = json.loads(text)["error"]
+        return int(error["code"]), str(error["message"])
+    except (ValueError, KeyError, TypeError):
+        return None, text
