@@ -9,16 +9,16 @@ from harness.models.entry import LocalModel, ModelEntry
 from harness.models.errors import ModelError, ModelRequestError
 from harness.models.fetching import fetch
 from harness.models.local import resolve
-from harness.models.settings import ModelSettings, model_settings
+from harness.models.settings import StoreSettings, store_settings
 
 __all__ = [
     "LocalModel",
     "ModelEntry",
     "ModelError",
     "ModelRequestError",
-    "ModelSettings",
+    "StoreSettings",
     "catalogue",
     "fetch",
-    "model_settings",
     "resolve",
+    "store_settings",
 ]

@@ -18,7 +18,7 @@ import yaml
 
 from harness.models.entry import ModelEntry, PackagesSource, PathSource, Source, UrlSource, WheelPart
 from harness.models.errors import ModelRequestError
-from harness.models.settings import ModelSettings, model_settings
+from harness.models.settings import StoreSettings, store_settings
 
 PACKAGED = Path(__file__).with_name("models.yaml")
 
@@ -29,12 +29,12 @@ _ENTRY_KEYS = {"file", "quantisation", "bytes", "sha256", "licence", "publisher"
 _PART_KEYS = {"package", "version", "wheel_bytes", "wheel_sha256", "member", "bytes", "sha256"}
 
 
-def catalogue(settings: ModelSettings | None = None) -> dict[str, ModelEntry]:
+def catalogue(settings: StoreSettings | None = None) -> dict[str, ModelEntry]:
     """All known models by name: the package's, then those of the user's catalogue files.
 
     Raises ModelRequestError naming the file and the key that is wrong.
     """
-    settings = settings or model_settings()
+    settings = settings or store_settings()
     entries = read_catalogue(PACKAGED, settings.hub)
     for path in settings.catalogues:
         for name, entry in read_catalogue(path, settings.hub).items():

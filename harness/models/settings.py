@@ -24,7 +24,7 @@ DEFAULT_HUB = "https://huggingface.co"
 
 
 @dataclass(frozen=True)
-class ModelSettings:
+class StoreSettings:
     """`folder` is the model cache. `retry_wait` and `timeout` are in seconds.
 
     `retries` is how often in a row a connection may break without a new byte before its source is given up.
@@ -40,14 +40,14 @@ class ModelSettings:
     timeout: float = 30.0
 
 
-def model_settings(study: Path | None = None, environ: Mapping[str, str] = os.environ) -> ModelSettings:
+def store_settings(study: Path | None = None, environ: Mapping[str, str] = os.environ) -> StoreSettings:
     """The settings for a study's folder (default: the working directory) and an environment."""
     try:
         pip_args = tuple(shlex.split(environ.get("CALLEDSHOT_PIP_ARGS", "")))
     except ValueError as error:
         raise ModelRequestError(f"CALLEDSHOT_PIP_ARGS cannot be split like a shell line: {error}") from None
     own = (study or Path.cwd()) / "conf" / "models.yaml"
-    return ModelSettings(
+    return StoreSettings(
         folder=_cache(environ) / "models",
         model_dirs=_paths(environ.get("CALLEDSHOT_MODEL_DIR", "")),
         catalogues=((own,) if own.is_file() else ()) + _paths(environ.get("CALLEDSHOT_MODELS", "")),

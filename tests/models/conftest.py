@@ -12,7 +12,7 @@ import pytest
 import yaml
 from model_things import FileServer, Told, gguf, sha256
 
-from harness.models import ModelSettings
+from harness.models import StoreSettings
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def _no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def make_settings(tmp_path: Path) -> Callable[..., ModelSettings]:
+def make_settings(tmp_path: Path) -> Callable[..., StoreSettings]:
     """Settings with a cache of their own and a catalogue written from plain data."""
 
-    def make(entries: dict[str, Any] | None = None, **more: Any) -> ModelSettings:
+    def make(entries: dict[str, Any] | None = None, **more: Any) -> StoreSettings:
         catalogue = tmp_path / "models.yaml"
         catalogue.write_text(yaml.safe_dump(entries or {}))
-        return ModelSettings(
+        return StoreSettings(
             **{"folder": tmp_path / "cache" / "models", "catalogues": (catalogue,), "retry_wait": 0.0, **more}
         )
 

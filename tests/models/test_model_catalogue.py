@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models import ModelRequestError, catalogue, model_settings
+from harness.models import ModelRequestError, catalogue, store_settings
 from harness.models.catalogue_file import read_catalogue
 from harness.models.entry import PackagesSource, PathSource, UrlSource
 from harness.models.settings import DEFAULT_HUB
@@ -48,7 +48,7 @@ def test_user_catalogues_of_the_study_and_of_the_environment(tmp_path: Path):
     (study / "conf" / "models.yaml").write_text("mine: {sources: [{path: ../files/mine.gguf}]}\n")
     other = tmp_path / "other.yaml"
     other.write_text(f"theirs: {{sha256: {SHA}, sources: [{{url: 'http://127.0.0.1/x.gguf'}}]}}\n")
-    entries = catalogue(model_settings(study, {"CALLEDSHOT_MODELS": str(other), "HOME": str(tmp_path)}))
+    entries = catalogue(store_settings(study, {"CALLEDSHOT_MODELS": str(other), "HOME": str(tmp_path)}))
     assert set(entries) == {*KNOWN, "mine", "theirs"}
     assert entries["mine"].sources == (PathSource(study / "conf" / "../files/mine.gguf"),)
     assert entries["mine"].file == "mine.gguf"
@@ -106,7 +106,7 @@ def test_a_file_that_is_no_catalogue(tmp_path: Path, content: bytes):
 
 def test_a_catalogue_that_is_not_there(tmp_path: Path):
     with pytest.raises(ModelRequestError, match=r"gone\.yaml: the catalogue cannot be read"):
-        catalogue(model_settings(tmp_path, {"CALLEDSHOT_MODELS": str(tmp_path / "gone.yaml")}))
+        catalogue(store_settings(tmp_path, {"CALLEDSHOT_MODELS": str(tmp_path / "gone.yaml")}))
 
 
 plain = st.recursive(
