@@ -1,0 +1,1 @@
+"""Tasks, fresh copies, the sandbox their commands run in, and grading."""
