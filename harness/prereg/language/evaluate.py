@@ -16,6 +16,7 @@ from harness.prereg.language.values import (
     Gap,
     Null,
     Number,
+    Reasons,
     Text,
     Truth,
     Value,
@@ -36,15 +37,17 @@ class Finding:
     """What one function of a claim came to.
 
     source: the function as written. value: its result, None when not known. low, high: bounds of a number (None when not
-    a number or without bound). rows: the rows it looked at, each with `row` (its name), run_id, and the columns read.
-    facts: what else belongs to it, such as the interval and the pairs of a comparison.
+    a number or without bound). rows: the rows it looked at, each with `row` (its name), `run_id`, `result` (what the
+    function looks at, in this row; None when not known) and the columns read. unknown: why results are not known, whether
+    or not that matters. facts: what else belongs to it, such as the interval and the pairs of a comparison.
     """
 
     source: str
-    value: bool | float | None
+    value: bool | float | str | None
     low: float | None
     high: float | None
     rows: tuple[Mapping[str, object], ...]
+    unknown: Reasons = ()
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -95,7 +98,7 @@ class _Evaluator:
             case tree.Arithmetic():
                 return arithmetic(node.op, self._number(node.left, row), self._number(node.right, row))
             case tree.Known():
-                return Truth(_is_known(self.value(node.operand, row)))
+                return Truth(_known(self.value(node.operand, row)) is not None)
             case tree.Aggregate():
                 return self._aggregate(node)
             case tree.Paired():
@@ -113,12 +116,14 @@ class _Evaluator:
 
     def _cell(self, node: tree.Cell, row: Row) -> Value:
         value = row.values.get(node.name)
-        fits = {Type.FLAG: bool, Type.NUMBER: (int, float), Type.TEXT: str}[node.type]
-        if value is not None and isinstance(value, fits) and not (node.type is Type.NUMBER and isinstance(value, bool)):
-            return (
-                exactly(value) if node.type is Type.NUMBER else Truth(value) if node.type is Type.FLAG else Text(value)
-            )
-        because: tuple[Null | Gap, ...]
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if node.type is Type.NUMBER and is_number:
+            return exactly(float(value))  # type: ignore[arg-type]
+        if node.type is Type.FLAG and isinstance(value, bool):
+            return Truth(value)
+        if node.type is Type.TEXT and isinstance(value, str):
+            return Text(value)
+        because: Reasons
         if value is not None:
             because = (Gap(f"{node.name} of {row.name} is {value!r}, not a {node.type}"),)
         elif node.name not in row.values and not row.missing:
@@ -134,10 +139,11 @@ class _Evaluator:
         if table is None:
             return Selection((), (), (), (Gap(f"there is no {rows.table} table"),))
         certain, possible = [], []
-        doubts: list[tuple[Null | Gap, ...]] = []
-        open_because: list[tuple[Null | Gap, ...]] = []
+        doubts: list[Reasons] = []
+        open_because: list[Reasons] = []
         for row in table.rows:
-            member = Truth(True) if rows.condition is None else self._truth(rows.condition, row)
+            belongs = Truth(None, row.doubt) if row.doubt else Truth(True)
+            member = belongs if rows.condition is None else conjunction([belongs, self._truth(rows.condition, row)])
             if member.value is False:
                 continue
             if row.missing and not table.one_row_per_run:
@@ -156,47 +162,44 @@ class _Evaluator:
 
     def _aggregate(self, node: tree.Aggregate) -> Value:
         selection = self._select(node.rows)
-        certain = [self.value(node.body, row) for row in selection.certain]
-        possible = [self.value(node.body, row) for row in selection.possible]
-        result = aggregates.apply(node.function, selection, certain, possible)
-        self._found(node, result, self._shown(node.body, node.rows, selection), {})
-        return result
+        results = {id(row): self.value(node.body, row) for row in (*selection.certain, *selection.possible)}
+        certain = [results[id(row)] for row in selection.certain]
+        possible = [results[id(row)] for row in selection.possible]
+        value = aggregates.apply(node.function, selection, certain, possible)
+        self._found(node, value, [(node.rows, selection)], results, {})
+        return value
 
     def _paired(self, node: tree.Paired) -> Number:
         first, second = self._select(node.first), self._select(node.second)
-        comparison = paired.compare_pairs(
-            node.function,
-            first,
-            second,
-            {id(row): self._number(node.body, row) for row in (*first.certain, *second.certain)},
-        )
-        result = comparison.decided_by_interval() if node.decide == "interval" else comparison.estimate
-        rows = [*self._shown(node.body, node.first, first), *self._shown(node.body, node.second, second)]
-        self._found(node, result, rows, {**comparison.facts(), "decided_by": node.decide})
-        return result
-
-    def _shown(self, body: tree.Node, rows: tree.Rows, selection: Selection) -> list[Mapping[str, object]]:
-        parts = [*tree.walk(body), *(tree.walk(rows.condition) if rows.condition else ())]
-        names = list(dict.fromkeys(part.name for part in parts if isinstance(part, tree.Cell)))
-        return [
-            {"row": row.name, "run_id": row.run_id, **{name: row.values.get(name) for name in names}}
-            for row in (*selection.certain, *selection.possible)
-        ]
+        rows = (*first.certain, *first.possible, *second.certain, *second.possible)
+        results = {id(row): self._number(node.body, row) for row in rows}
+        comparison = paired.compare_pairs(node.function, first, second, results)
+        value = comparison.decided_by_interval() if node.decide == "interval" else comparison.estimate
+        facts = {**comparison.facts(), "decided_by": node.decide}
+        self._found(node, value, [(node.first, first), (node.second, second)], results, facts)
+        return value
 
     def _found(
         self,
         node: tree.Aggregate | tree.Paired,
         value: Value,
-        rows: list[Mapping[str, object]],
+        selections: list[tuple[tree.Rows, Selection]],
+        results: Mapping[int, Value],
         facts: Mapping[str, object],
     ) -> None:
-        assert not isinstance(value, Text)
-        source = self._claim.source(node)
-        if isinstance(value, Truth):
-            self.findings.append(Finding(source, value.value, None, None, tuple(rows), facts))
-            return
-        known = value.low if value.exact else None
-        self.findings.append(Finding(source, known, _finite(value.low), _finite(value.high), tuple(rows), facts))
+        shown: list[Mapping[str, object]] = []
+        for rows, selection in selections:
+            parts = [*tree.walk(node.body), *(tree.walk(rows.condition) if rows.condition else ())]
+            names = list(dict.fromkeys(part.name for part in parts if isinstance(part, tree.Cell)))
+            for row in (*selection.certain, *selection.possible):
+                columns = {name: row.values.get(name) for name in names}
+                shown.append({"row": row.name, "run_id": row.run_id, "result": _known(results[id(row)]), **columns})
+        unknown = merge(
+            *(s.because + s.doubts for _, s in selections), *(result.because for result in results.values())
+        )
+        low, high = (_finite(value.low), _finite(value.high)) if isinstance(value, Number) else (None, None)
+        finding = Finding(self._claim.source(node), _known(value), low, high, tuple(shown), unknown, facts)
+        self.findings.append(finding)
 
 
 def _literal(node: tree.Literal) -> Value:
@@ -205,8 +208,10 @@ def _literal(node: tree.Literal) -> Value:
     return Truth(bool(node.value)) if node.type is Type.FLAG else Text(str(node.value))
 
 
-def _is_known(value: Value) -> bool:
-    return value.exact if isinstance(value, Number) else value.value is not None
+def _known(value: Value) -> bool | float | str | None:
+    if isinstance(value, Number):
+        return value.low if value.exact else None
+    return value.value
 
 
 def _finite(bound: float) -> float | None:

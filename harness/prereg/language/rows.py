@@ -12,12 +12,17 @@ Plain = bool | int | float | str | None
 
 @dataclass(frozen=True)
 class Row:
-    """One row. name: the run id, or another name of the row. missing: a run of the grid of which there is no record."""
+    """One row.
+
+    name: the run id, or another name of the row. missing: a run of the grid of which there is no record. doubt: why it is
+    not sure that the row belongs to the cells that are spoken of; empty when it does.
+    """
 
     name: str
     values: Mapping[str, Plain]
     run_id: str | None = None
     missing: bool = False
+    doubt: Reasons = ()
 
 
 @dataclass(frozen=True)

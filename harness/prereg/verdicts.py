@@ -1,0 +1,262 @@
+"""Predictions + tables -> verdicts, each with the numbers that decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pandas as pd
+
+from harness.prereg.cells import Cell, describe, differing
+from harness.prereg.data import Data, build, missing_cells
+from harness.prereg.language import (
+    PUBLISHED_TABLES,
+    RUN_TABLES,
+    ClaimError,
+    Finding,
+    Schema,
+    Tables,
+    evaluate,
+    parse,
+)
+from harness.prereg.language.values import Gap, Null, Reasons, Truth
+from harness.prereg.predictions import Prediction, Predictions
+from harness.prereg.refute import TRIES, find_example
+
+_ROWS_SHOWN = 6
+_ROW_KEYS = ("row", "run_id", "result")
+
+
+class Verdict(StrEnum):
+    HELD = "held"
+    FAILED = "failed"
+    HALF = "half"
+    UNDETERMINED = "undetermined"
+    HELD_IN_WORDING_ONLY = "held_in_wording_only"
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """One claim of a prediction. role: `claim`, `part` or `means`. holds: None when not decided. why: one line."""
+
+    role: str
+    claim: str
+    wording: str | None
+    holds: bool | None
+    why: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A prediction with its verdict. runs: the ids of the runs it looked at. missing: cells of the grid without a run."""
+
+    prediction: Prediction
+    verdict: Verdict
+    why: str
+    claims: tuple[JudgedClaim, ...]
+    runs: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def values(self) -> list[dict[str, Any]]:
+        """The numbers that decided it, as JSON values: one entry per function of its claims."""
+        return [
+            {
+                "role": judged.role,
+                "source": finding.source,
+                "value": finding.value,
+                "low": finding.low,
+                "high": finding.high,
+                "rows": [dict(row) for row in finding.rows],
+                "unknown": [str(reason) for reason in finding.unknown],
+                **finding.facts,
+            }
+            for judged in self.claims
+            for finding in judged.findings
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.prediction.id,
+            "verdict": str(self.verdict),
+            "why": self.why,
+            "wording": self.prediction.wording,
+            "cells": {column: list(values) for column, values in self.prediction.cells.items()},
+            "claims": [
+                {"role": c.role, "claim": c.claim, "wording": c.wording, "holds": c.holds, "why": c.why}
+                for c in self.claims
+            ],
+            "values": self.values(),
+            "runs": list(self.runs),
+            "missing": list(self.missing),
+            "probability": self.prediction.probability,
+            "reason": self.prediction.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    experiment: str
+    judged: tuple[Judged, ...]
+
+    def __getitem__(self, prediction_id: str) -> Judged:
+        return next(judged for judged in self.judged if judged.prediction.id == prediction_id)
+
+
+def judge(
+    predictions: Predictions,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    grid: Iterable[Cell] | None = None,
+    missing: Sequence[Cell] | None = None,
+    tries: int = TRIES,
+) -> Verdicts:
+    """Judges every prediction of an experiment.
+
+    tables: `runs`, `requests`, `clears`, `commands`, `tests`, as far as they exist. grid: the cells that were to be run, if
+    known; those without a row in the run table count as missing runs, unless `missing` says which are. tries: how many
+    tables are searched to see that a claim that holds could have lost (0 skips that).
+    """
+    cells = None if grid is None else tuple(grid)
+    if missing is None:
+        missing = () if cells is None else missing_cells(cells, tables.get("runs", pd.DataFrame()))
+    data = build(tables, cells, missing)
+    schema = schema_of(predictions).with_frames(tables)
+    return Verdicts(predictions.experiment, tuple(judge_one(p, data, schema, tries) for p in predictions.predictions))
+
+
+def schema_of(predictions: Predictions) -> Schema:
+    """The declared tables that the claims of a file are written over."""
+    return PUBLISHED_TABLES if predictions.data else RUN_TABLES
+
+
+def judge_one(prediction: Prediction, data: Data, schema: Schema, tries: int = TRIES) -> Judged:
+    """Judges one prediction; a claim that can't be read, or names what is not there, is undetermined with the reason."""
+    tables = data.of(prediction)
+    unknown = [column for column in prediction.cells if column not in schema.tables.get("runs", {})]
+    if unknown:
+        why = f"cells: the run table has no column {unknown[0]}"
+        return Judged(prediction, Verdict.UNDETERMINED, why, ())
+    role = "claim" if len(prediction.parts) == 1 else "part"
+    claims = [_judge_claim(role, part.claim, part.wording, tables, schema) for part in prediction.parts]
+    verdict, why = _combine(claims)
+    if verdict is Verdict.HELD:
+        verdict, why = _beyond_the_wording(prediction, claims, verdict, why, tables, data, schema, tries)
+    missing = data.missing_of(prediction)
+    keys = differing(data.grid or missing)
+    return Judged(
+        prediction, verdict, why, tuple(claims), _runs(claims), tuple(describe(cell, keys) for cell in missing)
+    )
+
+
+def _judge_claim(role: str, text: str, wording: str | None, tables: Tables, schema: Schema) -> JudgedClaim:
+    try:
+        claim = parse(text, schema)
+    except ClaimError as e:
+        return JudgedClaim(role, text, wording, None, f"can't be judged: {e}")
+    result = evaluate(claim, tables)
+    return JudgedClaim(
+        role, claim.text, wording, result.truth.value, _why(result.truth, result.findings), result.findings
+    )
+
+
+def _combine(claims: Sequence[JudgedClaim]) -> tuple[Verdict, str]:
+    """held when all hold, failed when all fail, half when some hold and some fail, otherwise undetermined."""
+    if len(claims) == 1:
+        (only,) = claims
+        return _single(only.holds), only.why
+    results = [claim.holds for claim in claims]
+    why = "; ".join(f"part {n + 1} {_word(claim.holds)}: {claim.why}" for n, claim in enumerate(claims))
+    if True in results and False in results:
+        return Verdict.HALF, why
+    return _single(None if None in results else results[0]), why
+
+
+def _beyond_the_wording(
+    prediction: Prediction,
+    claims: list[JudgedClaim],
+    verdict: Verdict,
+    why: str,
+    tables: Tables,
+    data: Data,
+    schema: Schema,
+    tries: int,
+) -> tuple[Verdict, str]:
+    """What is left of a claim that holds: its stated meaning, and whether it could have lost. Adds `means` to claims."""
+    if prediction.means is not None:
+        means = _judge_claim("means", prediction.means, None, tables, schema)
+        claims.append(means)
+        if means.holds is None:
+            return Verdict.UNDETERMINED, f"{why}; but what it means is undetermined: {means.why}"
+        if means.holds is False:
+            return Verdict.HELD_IN_WORDING_ONLY, f"{why}; but what it means fails: {means.why}"
+    for part in prediction.parts if tries else ():
+        if find_example(parse(part.claim, schema), schema, prediction, data.grid, tries=tries) is None:
+            return (
+                Verdict.HELD_IN_WORDING_ONLY,
+                f"{why}; but nothing could have refuted it (none found in {tries} tables)",
+            )
+    return verdict, why
+
+
+def _single(holds: bool | None) -> Verdict:
+    return Verdict.UNDETERMINED if holds is None else Verdict.HELD if holds else Verdict.FAILED
+
+
+def _word(holds: bool | None) -> str:
+    return "is undetermined" if holds is None else "holds" if holds else "fails"
+
+
+def _why(truth: Truth, findings: Sequence[Finding]) -> str:
+    numbers = ", ".join(f"{finding.source} = {_shown(finding)}{_rows(finding)}" for finding in findings)
+    if truth.value is None:
+        return explain(truth.because) + (f" [{numbers}]" if numbers else "")
+    unknown = tuple(dict.fromkeys(reason for finding in findings for reason in finding.unknown))
+    spare = f" (decided whatever this is: {explain(unknown)})" if unknown else ""
+    return (numbers or "no table is looked at") + spare
+
+
+def _shown(finding: Finding) -> str:
+    if isinstance(finding.value, bool):
+        return str(finding.value).lower()
+    if finding.value is not None:
+        return f"{finding.value:.6g}"
+    if finding.low is None and finding.high is None:
+        return "not known"
+    if finding.low is None:
+        return f"at most {finding.high:.6g}"
+    return f"at least {finding.low:.6g}" if finding.high is None else f"{finding.low:.6g} to {finding.high:.6g}"
+
+
+def _rows(finding: Finding) -> str:
+    """The rows behind a truth or a number, those that decided a truth alone; at most a few."""
+    rows = list(finding.rows)
+    if isinstance(finding.value, bool):
+        witnesses = [row for row in rows if row["result"] is (not finding.source.startswith("all("))]
+        rows = witnesses or rows
+    texts = []
+    for row in rows[:_ROWS_SHOWN]:
+        columns = ", ".join(f"{k}={v}" for k, v in row.items() if k not in _ROW_KEYS and v is not None)
+        texts.append(f"{row['row']}: {columns or 'not known'}")
+    more = f"; and {len(rows) - _ROWS_SHOWN} more" if len(rows) > _ROWS_SHOWN else ""
+    return f" ({'; '.join(texts)}{more})" if texts else ""
+
+
+def explain(reasons: Reasons) -> str:
+    """The reasons for an undetermined verdict in one line; nulls of one column are named together."""
+    nulls: dict[str, list[str]] = {}
+    texts = []
+    for reason in reasons:
+        if isinstance(reason, Null):
+            nulls.setdefault(reason.column, []).append(reason.row)
+        elif isinstance(reason, Gap):
+            texts.append(str(reason))
+    texts += [f"{column} of {', '.join(rows)} is not known" for column, rows in nulls.items()]
+    return "; ".join(texts) or "nothing decides it"
+
+
+def _runs(claims: Sequence[JudgedClaim]) -> tuple[str, ...]:
+    used = (row["run_id"] for claim in claims for finding in claim.findings for row in finding.rows)
+    return tuple(dict.fromkeys(str(run_id) for run_id in used if run_id is not None))
