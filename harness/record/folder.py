@@ -16,6 +16,7 @@ from typing import Any
 
 MANIFEST, EVENTS, SERVER_LOG = "manifest.json", "events.jsonl", "server.log"
 DIFF, GRADING, RESULT = "workspace.diff", "grading.json", "result.json"
+HYDRA = "hydra"  # hydra.output_subdir in conf/config.yaml
 
 
 class RecordError(ValueError):
@@ -65,11 +66,17 @@ class RunFolder:
         return (self.path / RESULT).is_file()
 
     def begin(self) -> None:
-        """Makes the folder empty; the leftovers of a half run go."""
+        """Makes the folder empty: the leftovers of a half run go, only Hydra's own output (written before this) stays."""
         if self.finished:
             raise RecordError(f"{self.path}: this run is finished; it is not run again")
-        shutil.rmtree(self.path, ignore_errors=True)
-        self.path.mkdir(parents=True)
+        self.path.mkdir(parents=True, exist_ok=True)
+        for item in self.path.iterdir():
+            if item.name == HYDRA:
+                continue
+            if item.is_dir() and not item.is_symlink():
+                shutil.rmtree(item, ignore_errors=True)
+            else:
+                item.unlink()
 
     @property
     def events(self) -> Path:

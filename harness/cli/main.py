@@ -1,0 +1,50 @@
+"""The command `calledshot`: the rooms' own commands under one roof, and one way to say what is wrong.
+
+Exit 0: the command did its work. 1: a check does not hold, or runs failed. 2: a wrong request, one line on stderr.
+130: interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from analysis.server_log.cli import log_app
+from harness.agent.approval.cli import rules_app
+from harness.cli.run import run_command
+from harness.cli.show import show_command, status_command
+from harness.models.cli import models_app
+from harness.workspace.cli import tasks_app
+
+app = typer.Typer(
+    name="calledshot",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Reproducible experiments with local coding agents.",
+)
+app.command("run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run_command)
+app.command("show")(show_command)
+app.command("status")(status_command)
+app.add_typer(models_app, name="models")
+app.add_typer(log_app, name="log")
+app.add_typer(rules_app, name="rules")
+app.add_typer(tasks_app, name="tasks")
+
+
+def main() -> None:
+    """Entry point. Every error of ours is a ValueError with one line; its `exit_code` (2 unless it says otherwise) is kept."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as e:
+        sys.exit(e.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted; what is finished stays, run the same command to go on", file=sys.stderr)
+        sys.exit(130)
+    except typer.TyperException as e:
+        e.show()
+        sys.exit(2)
+    except ValueError as e:
+        print(f"calledshot: {e}", file=sys.stderr)
+        sys.exit(getattr(e, "exit_code", 2))

@@ -1,0 +1,1 @@
+"""From configuration to run folders: composing, planning, running, resuming."""

@@ -1,0 +1,79 @@
+"""A planned run: settings plus what the run id is made of. Nothing is started here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.models import LocalModel, resolve
+from harness.record.folder import RunFolder, run_id
+from harness.serving.servers import server_build
+from harness.settings import RunSettings, ServerSettings
+from harness.sweep.compose import Cell, Place
+from harness.workspace.tasks import Task, load_task
+
+# Server kinds that load a model file themselves.
+NEED_MODEL = ("embedded", "launch")
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One run, ready to start; picklable. identity: what can change the result, and the run id is its hash."""
+
+    settings: RunSettings
+    experiment: dict[str, Any]
+    overrides: tuple[str, ...]
+    identity: dict[str, Any]
+    task: Task
+    model: LocalModel | None
+    study: Path
+    runs: Path
+
+    @property
+    def run_id(self) -> str:
+        return run_id(self.identity)
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.runs / self.experiment["name"] / self.run_id)
+
+    @property
+    def label(self) -> str:
+        """A short name for people: what was asked for, else the task and agent."""
+        asked = [o for o in self.overrides if not o.startswith("experiment=")]
+        return " ".join(asked) or f"task={self.settings.task.name} agent={self.settings.agent.name}"
+
+
+def plan(cell: Cell, place: Place) -> RunPlan:
+    """Works out what a cell's run depends on.
+
+    Raises:
+        TaskError, ModelError, ServingError, SettingsError: what is missing, in one line.
+    """
+    settings = cell.settings
+    task = load_task(settings.task.path or settings.task.name, study=place.study)
+    model = resolve(settings.model.path or settings.model.name) if settings.server.kind in NEED_MODEL else None
+    identity = {
+        "harness": harness.__version__,
+        "settings": settings.identity(),
+        "task": task.digest,
+        "model": None if model is None else model.sha256,
+        "server_build": server_build(settings.server),
+        "played": _played(settings.server),
+    }
+    return RunPlan(settings, cell.experiment, cell.overrides, identity, task, model, place.study, place.runs)
+
+
+def _played(server: ServerSettings) -> str | None:
+    """The digest of the scenario or tape that stands in for a model, None for a real one."""
+    if server.kind == "scripted":
+        from harness.serving.scripted import scenario_digest
+
+        return scenario_digest(server.scenario or "")
+    if server.kind == "tape":
+        from harness.serving.tape import tape_digest
+
+        return tape_digest(Path(server.tape or ""))
+    return None

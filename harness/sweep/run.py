@@ -1,0 +1,108 @@
+"""One run, from a plan to a finished run folder. Picklable, starts its own server, leaves no process behind.
+
+Whatever goes wrong before the agent has stopped is written to failed.json and returned as a failure: the next run goes on,
+and the folder, having no result.json, is started afresh next time. Ctrl-C passes through.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import traceback
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.agent.protocol import protocol
+from harness.agent.run import run_agent
+from harness.record.counting import count_requests
+from harness.record.events import EventSink, EventWriter, read_events
+from harness.record.folder import DIFF, GRADING, MANIFEST, RESULT, RunFolder, write_atomically, write_json
+from harness.record.summary import summarise
+from harness.serving.running import RunningServer
+from harness.serving.servers import open_server
+from harness.sweep.manifest import manifest
+from harness.sweep.plan import RunPlan
+from harness.workspace.copy import fresh_copy
+from harness.workspace.grading import grade
+from harness.workspace.sandbox import open_workspace
+from harness.workspace.tracking import TrackedWorkspace
+from harness.workspace.tree import diff
+
+FAILED = "failed.json"
+COPY = "copy"
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """result: the flat row of a finished run. failure: one line, when the run could not be finished."""
+
+    run_id: str
+    folder: Path
+    result: dict[str, Any] | None
+    failure: str | None = None
+    seconds: float = 0.0
+
+
+def execute(plan: RunPlan, listener: EventSink | None = None) -> RunOutcome:
+    """Runs one cell; a finished one is not run again. listener is told of every event as it is written."""
+    folder, started = plan.folder, time.monotonic()
+    if folder.finished:
+        return RunOutcome(plan.run_id, folder.path, folder.result())
+    folder.begin()
+    try:
+        _run(plan, folder, listener)
+        result = _finish(plan, folder)
+    except Exception as e:
+        line = " ".join(str(e).split()) or type(e).__name__
+        cause = type(e).__name__
+        trace = None if isinstance(e, ValueError) else traceback.format_exc()
+        write_json(folder.path / FAILED, {"cause": cause, "error": line, "traceback": trace})
+        return RunOutcome(plan.run_id, folder.path, None, f"{cause}: {line}", time.monotonic() - started)
+    finally:
+        shutil.rmtree(folder.path / COPY, ignore_errors=True)
+    return RunOutcome(plan.run_id, folder.path, result, seconds=time.monotonic() - started)
+
+
+def _run(plan: RunPlan, folder: RunFolder, listener: EventSink | None) -> None:
+    """The agent's part: server, copy, loop; then what only the running server can still tell."""
+    settings = plan.settings
+    with ExitStack() as stack:
+        copy = fresh_copy(plan.task, folder.path / COPY)
+        workspace = stack.enter_context(open_workspace(copy, settings.sandbox, plan.task.packages))
+        server = stack.enter_context(
+            open_server(settings.server, plan.model, folder.path, chat_template=settings.model.chat_template)
+        )
+        write_json(folder.path / MANIFEST, manifest(plan, server))
+        events = stack.enter_context(EventWriter(folder.events, listener))
+        run_agent(
+            settings,
+            server.client(),
+            TrackedWorkspace(workspace),
+            events,
+            instruction=plan.task.instruction,
+            n_ctx=server.n_ctx or settings.server.n_ctx,
+            wants_tests=plan.task.asks_for_tests,
+        )
+        for row in _counts(folder, server, settings.protocol.name):
+            events.emit("count", **row)
+        events.emit("resources", **server.peak_memory())
+
+
+def _counts(folder: RunFolder, server: RunningServer, protocol_name: str) -> Iterable[dict[str, Any]]:
+    """Exact token counts by the served tokenizer, asked for after the agent stopped; they never touch the slot."""
+    client, wire = server.client(), protocol(protocol_name).wire
+    return count_requests(list(read_events(folder.events)), client.apply_template, client.tokenize, wire)
+
+
+def _finish(plan: RunPlan, folder: RunFolder) -> dict[str, Any]:
+    """Grading on a fresh tree, the diff, and the result, written last."""
+    root = folder.path / COPY
+    write_atomically(folder.path / DIFF, diff(plan.task, root))
+    grading = grade(plan.task, root, plan.settings.sandbox)
+    write_json(folder.path / GRADING, grading)
+    result = summarise(folder.manifest(), list(read_events(folder.events)), grading)
+    write_json(folder.path / RESULT, result)
+    return result
