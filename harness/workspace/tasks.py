@@ -196,14 +196,12 @@ def _names(folder: Path, files: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_files(path: Path) -> None:
-    count = total = 0
-    for entry in walk(path, CACHES):
-        count += 1
+    total = 0
+    for count, entry in enumerate(walk(path, CACHES)):
         total += entry.stat.st_size if entry.is_file else 0
         if total > MAX_BYTES or count > MAX_FILES:
-            raise TaskError(
-                f"{path}: larger than {MAX_BYTES // 2**20} MiB or {MAX_FILES} files; take out what the task does not need"
-            )
+            most = f"{MAX_BYTES // 2**20} MiB or {MAX_FILES} files"
+            raise TaskError(f"{path}: larger than {most}; take out what the task does not need")
 
 
 def _check_links(folder: Path) -> None:

@@ -1,5 +1,4 @@
 import pytest
-
 from cart import discounted, total
 
 
