@@ -47,6 +47,8 @@ SERVER = re.compile(
 FIRST_BUILDS = ((9829, "E"), (9151, "D"), (3761, "C"), (2259, "B"), (1413, "A"))
 BLOCKS = 4
 """How many blocks are searched for evidence at the start and after each restart."""
+SEARCHED = 1 << 18
+"""How many bytes of such a block."""
 
 
 class Era:
@@ -65,6 +67,7 @@ class Era:
         if not self._left:
             return
         self._left -= 1
+        block = block[:SEARCHED]
         for mark in [mark for mark in self._missing if mark[1] in block]:
             del self._missing[mark]
             self._found.add(mark[0])

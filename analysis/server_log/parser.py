@@ -24,10 +24,10 @@ Key = tuple[bytes | None, bytes | None]
 
 COMPLETE = re.compile(
     rb"(?:truncated = [01]|truncated=(?:true|false)|tokens per second\)|, end\)|tokens in cache\)|\[task id: \d+\]"
-    rb"|to process: \d+ tokens|processing task(?:, is_child = [01])?|[ =:]\d{3}|total time = +[\d.]+ ms / +\d+ tokens|\})\s*\Z"
+    rb"|to process: \d+ tokens|processing task(?:, is_child = [01])?|request: [A-Z]+ \S+ \S+ \d{3}"
+    rb"|got exception: .*\}\}|\A(?!.*got exception).*\})\s*\Z"
 )
-"""Ends no longer line could have: a last line without its line end counts only with one of these."""
-CUT_NUMBER = re.compile(rb"(?:= |=|: |\[|id_task = |cancel task.*|send_error.*)\d*\Z")
+"""Ends after which nothing can be missing: a last line without its line end counts only with one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ParsedLog:
 
 
 class LogStream:
-    """The rows of a log one by one, in launch order and bounded memory.
+    """The rows of a log one by one, in launch order and bounded memory. To be iterated once.
 
     ``era``, ``wrapper``, ``warnings`` and ``restarts`` are final once the iteration is over.
     """

@@ -25,8 +25,9 @@ QUEUE_JUMP = 1000
 """Task 0 after a task beyond this number can only be another process."""
 CLOCK_SLACK_S = 2
 NEAR_LINES = 8
-"""How many parsed lines may lie between a cancel line and the exception of the same request."""
+"""How many lines without a slot may lie between a cancel line and the exception of the same request."""
 
+PLAIN_HEAD = re.compile(rb"(\d+)\.(\d\d)\.\d{3}\.\d{3} [IWED] slot +\S*: id +(\d+)$")
 SLOT_HEAD = re.compile(rb"(?:(\d+)\.(\d\d)\.\d{3}\.\d{3} )?(?:[IWED] )?slot +\S*: id +(\d+)$")
 
 
@@ -70,7 +71,7 @@ class Process:
 
     def launch_tagged(self, number: bytes, head: bytes, is_child: bool | None) -> None:
         """A launch line of eras C to E; ``head`` is the line up to the task number."""
-        match = SLOT_HEAD.search(head)
+        match = PLAIN_HEAD.match(head) or SLOT_HEAD.search(head)
         if match is None or not number.isdigit():
             self.notes.warn("malformed")
             return

@@ -47,9 +47,8 @@ def feed(process: Process, lines: Iterable[bytes]) -> None:
         number, tag, message = rest.partition(b" | ")
         if number == b"-1":
             continue
-        process.lines += 1
-        kind = message[:6]
-        if kind == b"proces":
+        kind = message[:7]
+        if kind == b"process":
             if message.startswith(b"processing task"):
                 child = message[15:]
                 process.launch_tagged(number, head, child.endswith(b"1") if b"is_child" in child else None)
@@ -166,23 +165,23 @@ def _cut(process: Process, task: Task, message: bytes) -> None:
 
 HANDLERS: dict[bytes, Callable[[Process, Task, bytes], None]] = {
     b"": _header,
-    b"prompt": _prompt,
-    b"      ": _eval,
-    b"stop p": _release,
-    b"new pr": _size,
-    b"n_toke": _reuse,
-    b"cached": _reuse,
-    b"kv cac": _reuse,
-    b"n_past": _past,
-    b"restor": _restored,
-    b"forcin": _forcing,
-    b"need t": _at_least_one,
-    b"draft ": _draft,
-    b"accept": _accepted,
-    b"slot c": _shift,
-    b"input ": _cut,
+    b"prompt ": _prompt,
+    b"       ": _eval,
+    b"stop pr": _release,
+    b"new pro": _size,
+    b"n_token": _reuse,
+    b"cached ": _reuse,
+    b"kv cach": _reuse,
+    b"n_past ": _past,
+    b"restore": _restored,
+    b"forcing": _forcing,
+    b"need to": _at_least_one,
+    b"draft a": _draft,
+    b"accepte": _accepted,
+    b"slot co": _shift,
+    b"input t": _cut,
 }
-"""By the first six bytes of a message: no two messages that matter share them without being told apart inside."""
+"""By the first seven bytes of a message: no two messages that matter share them without being told apart inside."""
 
 
 def _untagged(process: Process, line: bytes) -> None:
@@ -218,6 +217,8 @@ def _untagged(process: Process, line: bytes) -> None:
         match = HTTP.search(line)
         if match is not None:
             process.http(match[1].decode(), match[2].decode("utf-8", "replace"), int(match[3]))
+    elif b'"request"' in line or b"] request " in line:
+        structured.http(process, line)
     elif b"build" in line:
         match = BUILD.search(line)
         if match is not None:
@@ -226,8 +227,6 @@ def _untagged(process: Process, line: bytes) -> None:
         return
     elif b"slot" in line or b"_timings" in line or b"failed to decode" in line:
         printf.feed(process, line)
-    elif b'request"' in line or b"] request " in line:
-        structured.http(process, line)
 
 
 def _timing(process: Process, task: Task, line: bytes) -> None:

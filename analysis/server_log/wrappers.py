@@ -54,7 +54,7 @@ class Wrapper:
         step = 1 if len(lines) <= SMALL_BLOCK else len(lines) // SAMPLE
         for line in lines[::step]:
             self._see(line)
-        if not self.many_sources and (b"\n[" in block or b": [" in block or b"Z [" in block):
+        if b"[" in block and not self.many_sources and (b"\n[" in block or b": [" in block or b"Z [" in block):
             self.many_sources = any(PREFIX.match(line)["port"] for line in lines)  # type: ignore[index]
 
     def _see(self, line: bytes) -> None:
