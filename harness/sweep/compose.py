@@ -107,7 +107,8 @@ def one_line(error: Exception) -> str:
     if needed:
         return f"{needed[1]}: needs a value"
     if "override_grammar" in text:
-        return f"an override must look like key=value: {' '.join(re.split(r'\s+See https', text)[0].split())}"
+        words = " ".join(re.split(r"\s+See https", text)[0].split())
+        return f"an override must look like key=value: {words}"
     return " ".join(re.sub(r"full_key: |object_type=\S+|Set the environment variable.*", "", text).split())
 
 
