@@ -1,0 +1,107 @@
+"""Run folders -> records in memory. What can't be read is a problem with one line, never a crash; the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from analysis.tables.columns import ARM, RUN
+from analysis.tables.frame import TableError, frame
+from harness.record.events import EventError, read_events
+from harness.record.folder import RecordError, RunFolder, find_runs
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finished run. Events and grading are read when they are first asked for."""
+
+    folder: RunFolder
+    manifest: dict[str, Any]
+    result: dict[str, Any]
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """All events in order; raises EventError for a damaged file."""
+        return list(read_events(self.folder.events))
+
+    @cached_property
+    def grading(self) -> dict[str, Any] | None:
+        """grading.json, None for a run that was not graded; raises RecordError for a damaged file."""
+        return self.folder.grading() if (self.folder.path / "grading.json").is_file() else None
+
+    @property
+    def arm(self) -> dict[str, Any]:
+        """The columns that every table carries."""
+        return {name: self.result.get(name) for name in ("run_id", *ARM)}
+
+
+@dataclass(frozen=True)
+class Records:
+    """The finished runs at or below a folder. unfinished: half runs, not counted. problems: one line per damaged folder."""
+
+    root: Path
+    runs: list[Record]
+    unfinished: list[RunFolder] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> Records:
+        """Only the runs of one kind: real, scripted or tape."""
+        chosen = [r for r in self.runs if r.result.get("kind") == kind]
+        return Records(self.root, chosen, self.unfinished, self.problems)
+
+    @property
+    def kinds(self) -> list[str]:
+        return sorted({str(r.result.get("kind")) for r in self.runs})
+
+
+Source = Records | Path | str
+
+
+def load(source: Source, *, need_events: bool = True) -> Records:
+    """Reads every run folder at or below a path.
+
+    A run whose manifest, result, grading or events can't be read is left out of all tables alike and named in `problems`.
+    need_events=False looks at manifests and results only, which is quicker.
+
+    Raises:
+        RecordError: the folder does not exist.
+    """
+    if isinstance(source, Records):
+        return source
+    root = Path(source)
+    runs: list[Record] = []
+    unfinished: list[RunFolder] = []
+    problems: list[str] = []
+    for folder in find_runs(root):
+        if not folder.finished:
+            unfinished.append(folder)
+            continue
+        try:
+            runs.append(_read(folder, need_events))
+        except (RecordError, EventError, TableError) as e:
+            problems.append(str(e))
+    return Records(root, runs, unfinished, problems)
+
+
+def _read(folder: RunFolder, need_events: bool) -> Record:
+    manifest, result = folder.manifest(), folder.result()
+    for name, value in (("manifest.json", manifest), ("result.json", result)):
+        if not isinstance(value, dict):
+            raise RecordError(f"{folder.path / name}: expected an object, got {type(value).__name__}")
+    try:
+        frame([result], RUN)
+    except TableError as e:
+        raise TableError(f"{folder.path / 'result.json'}: {e}") from e
+    record = Record(folder, manifest, result)
+    if need_events:
+        _ = record.events, record.grading
+    return record
+
+
+def all_problems(records: Records) -> Sequence[str]:
+    """Problems, and how many half runs were left out."""
+    half = [f"{f.path}: not finished, not counted" for f in records.unfinished]
+    return [*records.problems, *half]
