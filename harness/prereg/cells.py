@@ -29,6 +29,10 @@ class Cell:
 
     settings: Mapping[str, Any]
 
+    def __post_init__(self) -> None:
+        # As JSON would give it back, so that a cell from a file equals the cell it was written from.
+        object.__setattr__(self, "settings", flatten(self.settings))
+
     def columns(self) -> dict[str, Any]:
         """The cell's values under the column names of the run table."""
         named = {COLUMN_OF_SETTING[key]: value for key, value in self.settings.items() if key in COLUMN_OF_SETTING}
