@@ -5,7 +5,8 @@ Pure: status, body and the request go in, one outcome comes out, whatever shape 
 - `finish_reason: length` is a cut by the window when prompt and reply fill n_ctx, else by the reply limit. Where a
   server tells no counts, a request without a limit can only have been cut by the window.
 - A 400 that says the request does not fit is an overflow under every type and wording llama-server and other servers
-  have used; so is a 500 "context size has been exceeded", which ends a request whose slot filled up while it ran.
+  have used, an error under status 200 included; so is a 500 "context size has been exceeded", which ends a request
+  whose slot filled up while it ran.
 - A 500 "Failed to parse …" is an unparsed cut, as the published client counted it. "Failed to parse tool call
   arguments" comes from the history that was sent, not from the reply: same outcome, told apart by `bad_history(cut)`.
 """
@@ -31,16 +32,18 @@ from harness.serving.outcome import (
 )
 
 ERROR_CHARS = 2000
+_LARGE = 1e15
 _OVERFLOW_TYPES = {"exceed_context_size_error", "context_length_exceeded"}
 _OVERFLOW_TEXT = re.compile(
-    r"exceeds? the available context size|maximum context length|context_length_exceeded|context length exceeded", re.I
+    r"exceeds? the available context size|maximum context length|context_length_exceeded|context length exceeded"
+    r"|context the overflows|context size has been exceeded|context shift is disabled",
+    re.I,
 )
-_FULL_WHILE_RUNNING = re.compile(r"context size has been exceeded|context shift is disabled", re.I)
 _UNPARSED = re.compile(r"failed to parse|produced output that does not match the expected .* format", re.I | re.S)
 _BAD_HISTORY = re.compile(r"failed to parse tool call arguments", re.I)
 _LLAMA_COUNTS = re.compile(r"request \((\d+) tokens\) exceeds the available context size \((\d+) tokens\)")
-_OTHER_WINDOW = re.compile(r"maximum context length (?:is|of) (\d+)", re.I)
-_OTHER_PROMPT = re.compile(r"(?:requested|your request has|resulted in|prompt contains(?: at least)?) (\d+)", re.I)
+_OTHER_WINDOW = re.compile(r"maximum context length (?:is|of) (?:only )?(\d+)|context length of (?:only )?(\d+)", re.I)
+_OTHER_PROMPT = re.compile(r"\((\d+) in the messages|(?:your request has|resulted in|keep the first) (\d+)", re.I)
 
 
 def bad_history(cut: Cut) -> bool:
@@ -54,7 +57,7 @@ def classify(request: ChatRequest, status: int, body: bytes, ms: float, n_ctx: i
     time."""
     try:
         answer = json.loads(body)
-    except ValueError:  # includes bytes that are no UTF-8
+    except (ValueError, RecursionError):  # bytes that are no UTF-8 and endless nesting included
         text = body.decode("utf-8", "replace").strip()[:ERROR_CHARS]
         if status == 200:
             return ServerError("malformed", status, None, f"the answer is not JSON: {text!r}", ms)
@@ -112,8 +115,8 @@ def _limit(request: ChatRequest) -> int | None:
 
 
 def _failure(status: int, kind: str | None, text: str, fields: dict[str, Any], ms: float) -> Outcome:
-    too_large = kind in _OVERFLOW_TYPES or fields.get("code") in _OVERFLOW_TYPES or _OVERFLOW_TEXT.search(text)
-    if (too_large and status != 401) or (status == 500 and _FULL_WHILE_RUNNING.search(text)):
+    too_large = kind in _OVERFLOW_TYPES or _text(fields.get("code")) in _OVERFLOW_TYPES or _OVERFLOW_TEXT.search(text)
+    if too_large:
         prompt, n_ctx = _overflow_counts(text, fields)
         return Overflow(status, text, prompt, n_ctx, ms)
     if status == 500 and _UNPARSED.search(text):
@@ -126,9 +129,9 @@ def _overflow_counts(text: str, fields: dict[str, Any]) -> tuple[int | None, int
     if found := _LLAMA_COUNTS.search(text):
         prompt, n_ctx = prompt or int(found[1]), n_ctx or int(found[2])
     if n_ctx is None and (found := _OTHER_WINDOW.search(text)):
-        n_ctx = int(found[1])
+        n_ctx = int(found[1] or found[2])
         asked = _OTHER_PROMPT.search(text)
-        prompt = int(asked[1]) if prompt is None and asked else prompt
+        prompt = int(asked[1] or asked[2]) if prompt is None and asked else prompt
     return prompt, n_ctx
 
 
@@ -210,4 +213,6 @@ def _int(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) < _LARGE:
+        return None  # NaN and infinities, which JSON has no word for, included
+    return float(value)

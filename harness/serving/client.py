@@ -65,6 +65,8 @@ class ChatClient:
     ) -> None:
         self.base_url = server_root(base_url)
         self.n_ctx = n_ctx
+        if api_key and not (api_key.isascii() and api_key.isprintable()):
+            raise ServingError("server.api_key: holds characters that no key has (a line end, an accent)")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         local = httpx.URL(base_url).host in LOOPBACK  # where a proxy of the environment has no business
         self._http = httpx.Client(headers=headers, transport=transport, trust_env=not local)
@@ -117,12 +119,16 @@ class ChatClient:
         answer = self._json("POST", f"/slots/{slot}?action=erase", {})
         return isinstance(answer, dict) and "n_erased" in answer
 
-    def health(self) -> int | None:
-        """The status of GET /health: 200 ready, 503 loading, 404 not offered; None without a connection."""
+    def status(self, path: str) -> int | None:
+        """The status of a GET, None without a connection."""
         try:
-            return self._http.get(self.base_url + "/health", timeout=SHORT_TIMEOUT_S).status_code
+            return self._http.get(self.base_url + path, timeout=SHORT_TIMEOUT_S).status_code
         except httpx.HTTPError:
             return None
+
+    def health(self) -> int | None:
+        """The status of /health: 200 ready, 503 loading, 404 not offered; None without a connection."""
+        return self.status("/health")
 
     def close(self) -> None:
         self._http.close()
@@ -150,6 +156,9 @@ def _since(start: float) -> float:
 
 
 def _failed(error: httpx.HTTPError, ms: float) -> ServerError:
+    kind = getattr(error, "type", None)  # a transport that knows what is wrong says it in plain words
+    if kind is not None:
+        return ServerError("malformed", None, kind, str(error), ms)
     text = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, httpx.TimeoutException):
         return ServerError("timeout", None, None, text, ms)
@@ -157,4 +166,4 @@ def _failed(error: httpx.HTTPError, ms: float) -> ServerError:
         return ServerError("malformed", None, None, text, ms)
     if isinstance(error, httpx.DecodingError):
         return ServerError("malformed", None, None, text, ms)
-    return ServerError("connect", None, getattr(error, "type", None), text, ms)
+    return ServerError("connect", None, None, text, ms)

@@ -24,6 +24,7 @@ from harness.settings import ServerSettings
 HOST = "127.0.0.1"
 PORT_TRIES = 5
 _BIND_FAILED = re.compile(r"couldn't bind|failed to bind|address already in use", re.I)
+_FLAG_REFUSED = re.compile(r"(?:invalid|unknown) argument: (\S+)")
 
 # Makes the command line from (port, folder for saved slots).
 Command = Callable[[int, Path], list[str]]
@@ -56,10 +57,7 @@ def open_local(
             server.build = build or told_build(server.props)
             server.n_ctx = window(server.props)
             check_window(settings.n_ctx, server.n_ctx)
-            try:
-                yield server
-            finally:
-                server.close()
+            yield server
         finally:
             process.stop()
 
@@ -68,7 +66,7 @@ def window(props: dict[str, Any] | None) -> int | None:
     """The window of one slot in tokens, as /props tells it."""
     generation = (props or {}).get("default_generation_settings")
     value = generation.get("n_ctx") if isinstance(generation, dict) else None
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def told_build(props: dict[str, Any] | None) -> str | None:
@@ -115,11 +113,13 @@ def _wait_ready(process: ServerProcess, port: int, settings: ServerSettings) -> 
             if code is not None:
                 if _BIND_FAILED.search(process.log_text()):
                     raise _PortTakenError
+                if refused := _FLAG_REFUSED.search(process.log_text()):
+                    raise ServingError(f"server.binary: this llama-server does not know {refused[1]}; use a newer one")
                 raise ServingError(
                     f"the {settings.kind} server ended while starting (exit code {code}): {process.last_words()}"
                 )
             # The log has to say it as well: another program that got the port first might answer there.
-            if client.health() == 200 and "listening" in process.log_text():
+            if client.health() == 200 and (not (said := process.log_text()) or "listening" in said):
                 return
             time.sleep(0.03)
     raise ServingError(
