@@ -10,9 +10,9 @@ from typing import Any
 
 from harness.prereg.cells import Cell, describe, differing, flatten
 from harness.record.events import EventError, read_events
-from harness.record.folder import RecordError, RunFolder, find_runs, run_id
+from harness.record.folder import GRADING, RecordError, RunFolder, find_runs, run_id
 
-Summarise = Callable[[dict[str, Any], Iterable[dict[str, Any]], dict[str, Any]], dict[str, Any]]
+Summarise = Callable[[dict[str, Any], Iterable[dict[str, Any]], dict[str, Any] | None], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def read_records(folder: Path, experiment: str, grid: Sequence[Cell] | None, sum
 
 def _read(run: RunFolder, experiment: str, grid: Sequence[Cell] | None, summarise: Summarise) -> RunRecord:
     manifest, stated = run.manifest(), run.result()
-    derived = summarise(manifest, list(read_events(run.events)), run.grading())
+    grading = run.grading() if (run.path / GRADING).is_file() else None
+    derived = summarise(manifest, list(read_events(run.events)), grading)
     edited = {
         key: (stated.get(key), derived.get(key))
         for key in dict.fromkeys((*derived, *stated))

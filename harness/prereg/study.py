@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import harness
+from harness.paths import shipped
 from harness.prereg.history import History
 
 # What the harness itself writes into a study; it is not part of what was registered and does not make the tree dirty.
@@ -20,11 +20,10 @@ class StudyError(ValueError):
 
 @dataclass(frozen=True)
 class Study:
-    """The files of one experiment. root: the folder that holds conf/ and experiments/. shipped: part of the harness."""
+    """The files of one experiment. root: the folder that holds conf/ and experiments/."""
 
     root: Path
     experiment: str
-    shipped: bool = False
 
     @property
     def folder(self) -> Path:
@@ -59,19 +58,13 @@ def find_study(experiment: str, root: Path) -> Study:
     """
     if not experiment or "/" in experiment or experiment.startswith("."):
         raise StudyError(f"{experiment!r} is not the name of an experiment; names are folders of experiments/")
-    candidates = [Study(root, experiment), Study(_shipped_root(), experiment, shipped=True)]
+    candidates = [Study(root, experiment), Study(shipped(_NAME).parent, experiment)]
     for study in candidates:
         if study.predictions.is_file():
             return study
     known = sorted({p.parent.name for s in candidates for p in (s.root / _NAME).glob("*/predictions.yaml")})
     names = ", ".join(known) or "none"
     raise StudyError(f"{candidates[0].predictions}: no such file; experiments with predictions here: {names}")
-
-
-def _shipped_root() -> Path:
-    # A checkout has experiments/ beside the package; an installed package carries it inside.
-    package = Path(harness.__file__).parent
-    return package if (package / _NAME).is_dir() else package.parent
 
 
 def study_facts(root: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from harness.prereg.language.rows import Row, Selection
 from harness.prereg.language.values import ANYTHING, Gap, Number, Reasons, merge
@@ -105,7 +105,7 @@ def _summary(function: str, numbers: list[float]) -> tuple[float, tuple[float, f
     back = math.exp if function == "ratio" else float
     if len(scale) < 2:
         return back(middle), None
-    half = student_t.ppf((1 + LEVEL) / 2, len(scale) - 1) * statistics.stdev(scale) / math.sqrt(len(scale))
+    half = float(stdtrit(len(scale) - 1, (1 + LEVEL) / 2)) * statistics.stdev(scale) / math.sqrt(len(scale))
     return back(middle), (back(middle - half), back(middle + half))
 
 
