@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 TERM_WAIT_S = 5.0
@@ -25,6 +26,7 @@ class ServerProcess:
 
     def __init__(self, argv: list[str], log: Path) -> None:
         self.log = log
+        self._stopped = False
         with log.open("wb") as out:
             self._popen = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
@@ -36,15 +38,24 @@ class ServerProcess:
 
     def exit_code(self) -> int | None:
         """None while it runs; a signal's number negative."""
-        return self._popen.poll()
+        if self._popen.returncode is not None or not hasattr(os, "waitid"):
+            return self._popen.poll()
+        # Only looked at, not reaped: until `stop` its number stays its own, so that the group can be ended safely.
+        seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if seen is None:
+            return None
+        return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
     def stop(self) -> None:
-        """SIGTERM, and SIGKILL for what is still there after TERM_WAIT_S seconds."""
+        """SIGTERM, and SIGKILL for whatever of the group is still there when the leader ends or TERM_WAIT_S is over."""
+        if self._stopped:
+            return
+        self._stopped = True
         try:
             self._signal(signal.SIGTERM)
-            self._popen.wait(TERM_WAIT_S)
-        except subprocess.TimeoutExpired:
-            pass
+            end = time.monotonic() + TERM_WAIT_S
+            while self.exit_code() is None and time.monotonic() < end:
+                time.sleep(0.005)
         finally:
             self._signal(signal.SIGKILL)
             self._popen.wait()
@@ -52,10 +63,8 @@ class ServerProcess:
                 self._popen.stdin.close()
 
     def _signal(self, number: int) -> None:
-        # Once the leader is reaped its number may be another's; while it is not, the group is surely ours.
-        if self._popen.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, number)
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # gone; macOS says so of a group of zombies
+            os.killpg(self.pid, number)
 
     def log_text(self) -> str:
         """The end of the log, without colours."""
