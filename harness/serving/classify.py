@@ -66,9 +66,9 @@ def classify(request: ChatRequest, status: int, body: bytes, ms: float, n_ctx: i
         choices = answer.get("choices")
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             return _answered(request, choices[0], answer, status, ms, n_ctx)
-    kind, text, fields = _error(answer)
-    if text is not None:
-        return _failure(status, kind, text[:ERROR_CHARS], fields, ms)
+    kind, said, fields = _error(answer)
+    if said is not None:
+        return _failure(status, kind, said[:ERROR_CHARS], fields, ms)
     shown = body.decode("utf-8", "replace").strip()[:ERROR_CHARS]
     if status == 200:
         return ServerError("malformed", status, None, f"the answer has no choices: {shown!r}", ms)

@@ -1,6 +1,6 @@
 """What this server and this model can do, as JSON values for the manifest. True, False, or None where it can't be told.
 
-`probe` is for every run: it asks only for what needs no evaluation, so the slot stays as it is. `full_probe` sends a
+`facts` is for every run: it asks only for what needs no evaluation, so the slot stays as it is. `full_probe` sends a
 few short requests, all tagged `probe`, empties the slot afterwards and is kept per server build and model: it is for
 `doctor` and for once per sweep.
 """
@@ -47,12 +47,15 @@ _SCHEMA = {
 }
 
 
-def probe(server: RunningServer) -> dict[str, Any]:
-    """What is known without evaluating a token; the slot is not touched."""
+def facts(server: RunningServer, model_sha256: str | None = None, cache: Path | None = None) -> dict[str, Any]:
+    """What is known without evaluating a token; the slot is not touched.
+
+    With the model's digest and a cache folder `abilities` holds what an earlier full probe found, else it is None.
+    """
     props, client = server.props or {}, server.client()
     template = props.get("chat_template")
     slots = props.get("total_slots")
-    return {
+    known = {
         "format": FORMAT,
         "build": server.build,
         "n_ctx": server.n_ctx,
@@ -66,34 +69,27 @@ def probe(server: RunningServer) -> dict[str, Any]:
         "reasoning_kept": _reasoning_kept(server),
         **_from_log(server.log),
     }
+    file = _cache_file(known, model_sha256, cache)
+    return known | {"abilities": None if file is None else _read(file)}
 
 
 def full_probe(
-    server: RunningServer,
-    model_sha256: str | None,
-    cache: Path | None,
-    on_exchange: OnExchange | None = None,
+    server: RunningServer, model_sha256: str | None, cache: Path | None, on_exchange: OnExchange | None = None
 ) -> dict[str, Any]:
-    """The facts of `probe`, and what only a few short requests can show; leaves the slot empty, or `cold` False.
+    """The facts with `abilities` for certain, asked for where the cache has none; leaves the slot empty, or `cold` False.
 
-    cache: a folder in which results lie by server build, model digest and template; None, or an unknown build or
-    model, means that everything is asked again. `cached` in the result says where it came from.
+    cache: a folder in which results lie by server build, model digest and template; None, or an unknown build or model,
+    means that everything is asked again. `cached` in the result says where it came from.
     """
-    facts = probe(server)
-    file = _cache_file(facts, model_sha256, cache)
-    if file is not None and (known := _read(file)) is not None:
-        return facts | {"abilities": known, "cached": True}
+    known = facts(server, model_sha256, cache)
+    if known["abilities"] is not None:
+        return known | {"cached": True}
     abilities = _abilities(server, on_exchange)
+    file = _cache_file(known, model_sha256, cache)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_json(file, {"format": FORMAT, "abilities": abilities})
-    return facts | {"cold": server.cold, "abilities": abilities, "cached": False}
-
-
-def cached_abilities(facts: dict[str, Any], model_sha256: str | None, cache: Path) -> dict[str, Any] | None:
-    """What an earlier full probe of the same build, model and template found; None when there was none."""
-    file = _cache_file(facts, model_sha256, cache)
-    return None if file is None else _read(file)
+    return known | {"cold": server.cold, "abilities": abilities, "cached": False}
 
 
 def _abilities(server: RunningServer, on_exchange: OnExchange | None) -> dict[str, Any]:
@@ -197,10 +193,10 @@ def _from_log(log: Path | None) -> dict[str, Any]:
     return dict(zip(keys, values, strict=True))
 
 
-def _cache_file(facts: dict[str, Any], model_sha256: str | None, cache: Path | None) -> Path | None:
-    if cache is None or model_sha256 is None or facts["build"] is None:
+def _cache_file(known: dict[str, Any], model_sha256: str | None, cache: Path | None) -> Path | None:
+    if cache is None or model_sha256 is None or known["build"] is None:
         return None
-    key = _sha256("\n".join([facts["build"], model_sha256, facts["template_sha256"] or ""]))
+    key = _sha256("\n".join([known["build"], model_sha256, known["template_sha256"] or ""]))
     return cache / f"{key[:16]}.json"
 
 

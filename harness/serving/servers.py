@@ -10,6 +10,8 @@ from typing import Protocol
 from harness.serving import attach, embedded, launch, tape
 from harness.serving.errors import ServingError
 from harness.serving.running import RunningServer
+from harness.serving.scripted import documents
+from harness.serving.scripted.opening import open_scripted
 from harness.settings import ServerSettings
 
 __all__ = ["RunningServer", "ServedModel", "ServingError", "open_server", "server_build"]
@@ -26,15 +28,27 @@ class ServedModel(Protocol):
 
 @contextmanager
 def open_server(
-    settings: ServerSettings, model: ServedModel | None, run_dir: Path, *, chat_template: str | None = None
+    settings: ServerSettings,
+    model: ServedModel | None,
+    run_dir: Path,
+    *,
+    chat_template: str | None = None,
+    scenario_dirs: tuple[Path, ...] = (),
+    seed: int | None = None,
 ) -> Iterator[RunningServer]:
     """A server that is ready, with the asked window; entering the context starts it, leaving it ends it.
 
     model: the file for the kinds that load one, the name for a server that has several; None where neither is needed.
     chat_template: another template than the model's own, as text or as a file's path.
+    scenario_dirs, seed: for the scripted kind, see open_scripted.
     With settings.record_tape the client's traffic is written to run_dir/tape.jsonl. Raises ServingError.
     """
-    with _open(settings, model, run_dir, _template(chat_template)) as server:
+    opened: AbstractContextManager[RunningServer]
+    if settings.kind == "scripted":
+        opened = open_scripted(settings, run_dir, scenario_dirs=scenario_dirs, seed=seed)
+    else:
+        opened = _open(settings, model, run_dir, _template(chat_template))
+    with opened as server:
         if settings.record_tape:
             server.open_transport = lambda: tape.RecordingTransport(run_dir / tape.TAPE, server)
         try:
@@ -58,7 +72,7 @@ def server_build(settings: ServerSettings) -> str | None:
         case "tape":
             return tape.read_tape(Path(settings.tape or ""))[0]["build"]
         case "scripted":
-            return "scripted"
+            return documents.BUILD
 
 
 def _open(
@@ -73,8 +87,7 @@ def _open(
             return attach.open_attached(settings, model)
         case "tape":
             return tape.open_tape(settings)
-        case "scripted":
-            raise ServingError("server.kind=scripted is opened by harness.serving.scripted")
+    raise ServingError(f"server.kind: no such kind as {settings.kind}")
 
 
 def _needed(model: ServedModel | None, settings: ServerSettings) -> ServedModel:

@@ -148,11 +148,8 @@ def first_difference(recorded: Any, sent: Any, where: str = "") -> str | None:
 
 def read_tape(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What was known of the server, and the recorded requests; `path` is the tape or its run folder."""
-    path = path / TAPE if path.is_dir() else path
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as e:
-        raise ServingError(f"server.tape: {path} can't be read ({e.strerror})") from e
+    path = _file(path)
+    lines = _read(path).split(b"\n")
     values = []
     for number, line in enumerate(lines):
         try:
@@ -164,6 +161,11 @@ def read_tape(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if not values or not isinstance(values[0], dict) or values[0].get("v") != VERSION:
         raise ServingError(f"server.tape: {path} is no tape of version {VERSION}")
     return values[0]["server"], values[1:]
+
+
+def tape_digest(path: Path) -> str:
+    """The SHA-256 of a tape's content, in hex; `path` is the tape or its run folder."""
+    return hashlib.sha256(_read(_file(path))).hexdigest()
 
 
 @contextmanager
@@ -186,6 +188,17 @@ def open_tape(settings: ServerSettings) -> Iterator[RunningServer]:
     )
 
 
+def _file(path: Path) -> Path:
+    return path / TAPE if path.is_dir() else path
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise ServingError(f"server.tape: {path} can't be read ({e.strerror})") from e
+
+
 def _answer(
     status: int | None, headers: dict[str, str], raw: bytes, failure: httpx.TransportError | None, ms: float
 ) -> httpx.Response:
@@ -198,8 +211,9 @@ def _answer(
 
 def _failure(error: dict[str, str]) -> httpx.TransportError:
     kind = getattr(httpx, error["type"], None)
-    known = isinstance(kind, type) and issubclass(kind, httpx.TransportError)
-    return (kind if known else httpx.TransportError)(error["message"])
+    if isinstance(kind, type) and issubclass(kind, httpx.TransportError):
+        return kind(error["message"])
+    return httpx.TransportError(error["message"])
 
 
 def _as_text(raw: bytes) -> dict[str, str]:

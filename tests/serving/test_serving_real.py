@@ -17,7 +17,7 @@ import pytest
 
 from harness.models import LocalModel
 from harness.serving.outcome import ChatRequest, Cut, Overflow, ServerError
-from harness.serving.probe import cached_abilities, full_probe, probe
+from harness.serving.probe import facts, full_probe
 from harness.serving.running import RunningServer
 from harness.serving.servers import ServingError, open_server, server_build
 from harness.settings import ServerSettings
@@ -120,10 +120,10 @@ def test_tokenizer_template_and_memory(running: RunningServer) -> None:
 
 def test_the_probe_touches_nothing_and_the_full_one_is_asked_once(running: RunningServer, tmp_path: Path) -> None:
     running.erase()
-    facts = probe(running)
-    assert (facts["n_ctx"], facts["tokenize"], facts["apply_template"], facts["slots"]) == (256, True, True, True)
-    assert (facts["architecture"], facts["trained_window"], facts["sliding_window"]) == ("llama", 8192, 0)
-    assert facts["reasoning_kept"] is False
+    known = facts(running, "digest", tmp_path)
+    assert (known["n_ctx"], known["tokenize"], known["apply_template"], known["slots"]) == (256, True, True, True)
+    assert (known["architecture"], known["trained_window"], known["sliding_window"]) == ("llama", 8192, 0)
+    assert (known["reasoning_kept"], known["abilities"]) == (False, None)
     cut = running.client().chat(ASK)
     assert isinstance(cut, Cut)
     assert cut.timings is not None
@@ -145,8 +145,8 @@ def test_the_probe_touches_nothing_and_the_full_one_is_asked_once(running: Runni
     count = len(asked)
     again = full_probe(running, "digest", tmp_path, lambda request, outcome: asked.append(request))
     assert (again["cached"], again["abilities"], len(asked)) == (True, found["abilities"], count)
-    assert cached_abilities(facts, "digest", tmp_path) == found["abilities"]
-    assert cached_abilities(facts, "another", tmp_path) is None
+    assert facts(running, "digest", tmp_path)["abilities"] == found["abilities"]
+    assert facts(running, "another", tmp_path)["abilities"] is None
 
 
 def test_attached_it_is_emptied_first_and_left_running(running: RunningServer) -> None:
