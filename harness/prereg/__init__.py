@@ -1,19 +1,38 @@
 """Called shots: predictions as data, locked by commit before the runs, judged by the program.
 
-predictions = load_predictions(path)                  # experiments/<name>/predictions.yaml
-verdicts = judge(predictions, tables)                 # tables: name -> DataFrame
-register(study, cells, tasks)                         # writes registration.json
-report = check(study, runs=..., tables=..., summarise=...)   # verdicts with provenance
+    predictions = load_predictions(path)                         # experiments/<name>/predictions.yaml
+    verdicts = judge(predictions, tables)                        # tables: name -> DataFrame
+    register(study, cells, tasks)                                # writes registration.json
+    report = check(study, runs=..., tables=..., summarise=...)   # verdicts with provenance
+
+What judges tables needs pandas, which takes a second to load; a run needs only the facts for its manifest. So the names that
+need it are loaded when they are first used.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from harness.prereg.cells import Cell
-from harness.prereg.check import Line, Report, check
 from harness.prereg.predictions import Prediction, PredictionError, Predictions, load_predictions
-from harness.prereg.provenance import Provenance, Standing, standing_of_run
-from harness.prereg.register import Registered, register
 from harness.prereg.registration import Registration, RegistrationError, load_registration, registration_facts
 from harness.prereg.study import Study, StudyError, find_study, study_facts
-from harness.prereg.verdicts import Judged, Verdict, Verdicts, judge
+
+if TYPE_CHECKING:
+    from harness.prereg.check import Line, Report, check
+    from harness.prereg.register import Registered, register
+    from harness.prereg.verdicts import Judged, Verdict, Verdicts, judge
+
+_LATER = {
+    "Line": "check",
+    "Report": "check",
+    "check": "check",
+    "Registered": "register",
+    "register": "register",
+    "Judged": "verdicts",
+    "Verdict": "verdicts",
+    "Verdicts": "verdicts",
+    "judge": "verdicts",
+}
 
 __all__ = [
     "Cell",
@@ -22,12 +41,10 @@ __all__ = [
     "Prediction",
     "PredictionError",
     "Predictions",
-    "Provenance",
     "Registered",
     "Registration",
     "RegistrationError",
     "Report",
-    "Standing",
     "Study",
     "StudyError",
     "Verdict",
@@ -39,6 +56,11 @@ __all__ = [
     "load_registration",
     "register",
     "registration_facts",
-    "standing_of_run",
     "study_facts",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
