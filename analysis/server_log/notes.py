@@ -72,4 +72,8 @@ class Notes:
 
     def warnings(self) -> list[str]:
         """One line per kind, with its count, in a fixed order."""
-        return [f"{self.counts[name]} {words[self.counts[name] != 1]}" for name, words in WORDING.items() if self.counts[name]]
+        return [
+            f"{self.counts[name]} {words[self.counts[name] != 1]}"
+            for name, words in WORDING.items()
+            if self.counts[name]
+        ]

@@ -82,11 +82,15 @@ class LogStream:
                 self._read(block)
                 yield from self._order.take()
             if empty:
-                raise LogError(f"{label(self._source)} is empty; give the server's own output (stderr, or stdout before 2024-09)")
+                raise LogError(
+                    f"{label(self._source)} is empty; give the server's own output (stderr, or stdout before 2024-09)"
+                )
             for process in self._processes.values():
                 process.finish()
             if not (self._era.is_server or self._notes.launched):
-                raise LogError(f"{label(self._source)} is not a llama-server log: no line of it looks like the server's")
+                raise LogError(
+                    f"{label(self._source)} is not a llama-server log: no line of it looks like the server's"
+                )
             self._count_sources()
             yield from self._order.take()
         finally:

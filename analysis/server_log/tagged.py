@@ -31,7 +31,9 @@ SEND_ERROR = re.compile(rb"send_error: task id = (\d+), error: (.*)")
 NOT_LAUNCHED = re.compile(rb"failed to launch slot with task, id_task = (\d+)")
 EXCEPTION = re.compile(rb"got exception: (.*)")
 HTTP = re.compile(rb"request: ([A-Z]+) (\S+) \S* ?(\d{3})(?!\d)")
-STARTED = re.compile(rb"(?:HTTP server listening|server is listening on |server listening at |: listening on |model loaded\b)")
+STARTED = re.compile(
+    rb"(?:HTTP server listening|server is listening on |server listening at |: listening on |model loaded\b)"
+)
 BUILD = re.compile(rb"build_info: (b\d+-\w+)|build: (\d+ \(\w+\))|\bbuild\"?[=:](\d+)")
 
 
