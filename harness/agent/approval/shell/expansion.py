@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PIPE = "/dev/fd/63"
 _NUMBER = re.compile(r"\d+")
-_OPERATORS = frozenset("+ - * / % ( ) < > <= >= == != && || ! ? :".split()) | {"$((", "))"}
+_OPERATORS = {"$((", "))", "+", "-", "*", "/", "%", "(", ")", "<", ">", "<=", ">=", "==", "!=", "&&", "||", "!"}
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,9 @@ def _long(call: Call, word: Word, options: Options, waiting: list[Word]) -> tupl
     if len(name) < 2:
         raise AsksError(f"{call.name}: {shown} is not in the table")
     if name in options.optional:
-        return name, Word(None if word.text is None else start, start) if equals else None
+        return name, _glued(word, start) if equals else None
     if name in options.takes:
-        if equals:
-            value = Word(None, start) if word.text is None else known(start)
-        else:
-            value = _next(call, shown, waiting)
+        value = _glued(word, start) if equals else _next(call, shown, waiting)
         check_value(call, options.takes[name], value, shown)
         return name, value
     if name in options.pairs and not equals:
@@ -109,20 +106,23 @@ def _cluster(call: Call, word: Word, options: Options, waiting: list[Word]) -> l
     for index, letter in enumerate(letters):
         rest, shown = letters[index + 1 :], f"-{letter}"
         if letter in options.takes:
-            if word.text is None:
-                value = Word(None, rest)
-            else:
-                value = known(rest) if rest else _next(call, shown, waiting)
+            glued = rest or word.text is None
+            value = _glued(word, rest) if glued else _next(call, shown, waiting)
             check_value(call, options.takes[letter], value, shown)
             return [*given, (letter, value)]
         if letter in options.optional:
-            return [*given, (letter, Word(None if word.text is None else rest, rest))]
+            return [*given, (letter, _glued(word, rest))]
         if letter not in options.flags:
             raise AsksError(f"{call.name}: {shown} is not in the table")
         given.append((letter, None))
     if word.text is None:
         raise AsksError("a word that may be an option")
     return given
+
+
+def _glued(word: Word, rest: str) -> Word:
+    """The value that starts with `rest` inside the option word `word`."""
+    return Word(None, rest) if word.text is None else known(rest)
 
 
 def _next(call: Call, shown: str, waiting: list[Word]) -> Word:

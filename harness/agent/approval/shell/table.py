@@ -14,7 +14,8 @@ from typing import Any
 import yaml
 
 _OPTION_KEYS = ("flags", "text", "read", "number", "optional", "pairs", "match", "digits")
-_COMMAND_KEYS = (*_OPTION_KEYS, "operands", "least", "most", "unless", "opens", "judge", "through", "output", "follow", "subcommands")  # fmt: skip
+_ROW_KEYS = ("operands", "least", "most", "unless", "opens", "judge", "through", "output", "follow", "subcommands")
+_COMMAND_KEYS = (*_OPTION_KEYS, *_ROW_KEYS)
 _OPERANDS = ("read", "text", "text read", "number", "name", "none", "date")
 _OUTPUTS = ("number", "names")
 
