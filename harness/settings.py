@@ -103,17 +103,30 @@ class ApprovalSettings:
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """What is done with old context. trigger: a fraction of the window (at most 1) or a reserve in tokens (above 1)."""
+    """What is done with old context (docs/context.md); `published` takes its trigger and keep only, as it was published.
+
+    policy: none, published, published_before_send, guarded, summarise or kv_shift.
+    trigger: a fraction of the window (at most 1) or a reserve in tokens (above 1); None for the policy's own.
+    keep: newest tool results that stay. keep_thinking: newest replies that keep their thinking.
+    floor: the size a clear aims at, as a fraction of the window; guarded keeps 1 result where `keep` are still above it.
+    clear: what a clear takes out: results, thinking, bodies (what a call writes into a file).
+    ledger: old steps leave as a whole and become one line each, instead of staying with placeholders.
+    result_cap: characters of a tool result that the model sees at once; the rest by a `read_more` tool. None for no cap.
+    clear_at_least: tokens that a clear must free to be made. adapt: keep less after clears that follow each other at once.
+    summary_tokens: the reply limit of summarise's question.
+    """
 
     policy: str = "none"
     trigger: float | None = None
     keep: int = 2
+    keep_thinking: int = 1
     floor: float = 0.45
     clear: tuple[str, ...] = ("results", "thinking", "bodies")
     ledger: bool = False
     result_cap: int | None = None
     clear_at_least: int = 0
     adapt: bool = False
+    summary_tokens: int = 400
 
 
 @dataclass(frozen=True)
@@ -252,6 +265,14 @@ def _check(s: RunSettings) -> None:
         (s.agent.max_steps >= 1, "agent.max_steps", "at least 1"),
         (0 <= s.agent.temperature <= 2, "agent.temperature", "between 0 and 2"),
         (s.context.keep >= 0, "context.keep", "0 or more"),
+        (s.context.keep_thinking >= 0, "context.keep_thinking", "0 or more"),
+        (
+            s.context.result_cap is None or s.context.result_cap >= 200,
+            "context.result_cap",
+            "200 characters or more, or null",
+        ),
+        (s.context.clear_at_least >= 0, "context.clear_at_least", "0 tokens or more"),
+        (s.context.summary_tokens >= 16, "context.summary_tokens", "16 tokens or more"),
         (s.context.trigger is None or s.context.trigger > 0, "context.trigger", "a fraction or a reserve above 0"),
         (0 < s.context.floor <= 1, "context.floor", "a fraction of the window above 0, at most 1"),
         (s.server.kind != "attach" or s.server.url, "server.url", "the address of the server to attach to"),

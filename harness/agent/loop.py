@@ -10,18 +10,12 @@ import time
 from collections.abc import Callable
 
 from harness.agent.guard import TestGuard
+from harness.agent.notices import CUT_NOTICE, STILL_OPEN, UNREADABLE
 from harness.agent.parts import Parts
 from harness.agent.protocol.base import ParsedReply
 from harness.agent.stop import Stop, StopReason
 from harness.agent.tools.base import call
 from harness.serving.outcome import Cut, Outcome, Overflow, Reply, ServerError, ToolCall
-
-CUT_NOTICE = (
-    "Your last answer was cut off or could not be read, so it was dropped. It may have reached the end of the {n_ctx}-token "
-    "context. Think briefly, and change files in small steps with edit_file instead of rewriting them whole."
-)
-UNREADABLE = "Your last reply could not be read: {problem}. Answer again in the form that was asked for."
-STILL_OPEN = "These items of your to-do list are still open; finish, cancel or replace them before you end:\n{items}"
 
 
 class AgentLoop:
@@ -113,7 +107,7 @@ class AgentLoop:
         p.sink.emit("call", **called, result=text, ok=result.ok, changed=change is not None, ms=ms)
         if each.name in p.tools and p.tools[each.name].bookkeeping:
             p.sink.emit("plan", **p.plan.facts())
-        p.conversation.tool(each.id, text)
+        p.result(each, text)
         p.sink.call = None
         if p.settings.protocol.no_repeat:
             self.banned = None if change is not None else each.name

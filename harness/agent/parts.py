@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.agent.context.base import ContextPolicy, ContextState, When
+from harness.agent.context.base import ContextPolicy, ContextState, Count, When
+from harness.agent.context.cap import READ_MORE, CappedResults
+from harness.agent.context.history import ClearHistory
 from harness.agent.conversation import Conversation
+from harness.agent.exchange import describe, with_own_ids
 from harness.agent.finish import PYTEST, Evidence, FinishGate, GateVerdict
 from harness.agent.planning import Plan
 from harness.agent.prompts import prompt
@@ -21,7 +24,15 @@ from harness.agent.workspace import Workspace
 from harness.record.conversation import Message
 from harness.record.events import EventSink
 from harness.serving.client import encode
-from harness.serving.outcome import AssistantMessage, ChatRequest, Cut, ModelClient, Outcome, Overflow, ServerError
+from harness.serving.outcome import (
+    AssistantMessage,
+    ChatRequest,
+    Cut,
+    ModelClient,
+    Outcome,
+    Reply,
+    ToolCall,
+)
 from harness.settings import AgentSettings, RunSettings
 
 FILE_IN_MESSAGE_CHARS = 20_000
@@ -44,7 +55,11 @@ class StepSink:
 
 @dataclass
 class Parts:
-    """Everything one run of the loop works with. n_ctx: the window read back from the server, in tokens."""
+    """Everything one run of the loop works with. n_ctx: the window read back from the server, in tokens.
+
+    reported: what the server said of its last request, prompt and reply in tokens, and how many messages that covers; None
+    where it said nothing or the list was changed since.
+    """
 
     settings: RunSettings
     model: ModelClient
@@ -58,7 +73,10 @@ class Parts:
     evidence: Evidence
     plan: Plan
     n_ctx: int
-    count: Callable[[Sequence[Message]], int] | None = None
+    count: Count | None = None
+    capped: CappedResults | None = None
+    history: ClearHistory = field(default_factory=ClearHistory)
+    reported: tuple[int, int] | None = None
 
     @property
     def agent(self) -> AgentSettings:
@@ -94,20 +112,53 @@ class Parts:
             max_tokens=self.settings.server.max_tokens,
             response_format=parts.response_format,
         )
+        outcome = self._exchange(request, attempt, len(self.conversation.messages))
+        dropped = isinstance(outcome, Cut) and self.agent.on_cut == "drop"
+        self._report(outcome, dropped)
+        return outcome
+
+    def summarise(self, messages: list[Message], max_tokens: int) -> str | None:
+        """Asks the same model about the conversation (`messages`: the list and a question at its end); None without an answer."""
+        request = ChatRequest(
+            messages=self.protocol.wire(messages),
+            seed=derive_seed(self.settings.seed, self.sink.step),
+            temperature=self.agent.temperature,
+            tools=self.protocol.parts(list(self.tools.values()), ()).tools,
+            max_tokens=max_tokens,
+            tag="summary",
+        )
+        outcome = self._exchange(request, 0, len(messages), messages=messages)
+        if not isinstance(outcome, (Reply, Cut)) or outcome.message is None:
+            return None
+        return outcome.message.content
+
+    def _exchange(self, request: ChatRequest, attempt: int, n_messages: int, **more: Any) -> Outcome:
+        """Sends one request; both sides of it are events. more: further fields of the request event."""
         body = request.body()
         self.sink.emit(
             "request",
             attempt=attempt,
             tag=request.tag,
-            n_messages=len(self.conversation.messages),
+            n_messages=n_messages,
             params={k: v for k, v in body.items() if k not in ("messages", "tools")},
-            tools=bool(parts.tools),
+            tools=bool(request.tools),
             sha256=hashlib.sha256(encode(body)).hexdigest(),
+            **more,
         )
-        outcome = _with_own_ids(step, self.model.chat(request))
-        dropped = isinstance(outcome, Cut) and self.agent.on_cut == "drop"
+        outcome = with_own_ids(self.sink.step, self.model.chat(request))
+        dropped = request.tag == "agent" and isinstance(outcome, Cut) and self.agent.on_cut == "drop"
         self.sink.emit("response", attempt=attempt, tag=request.tag, **describe(outcome), dropped=dropped)
         return outcome
+
+    def _report(self, outcome: Outcome, dropped: bool) -> None:
+        """Remembers the size the server told, which a kept reply's message adds one to the covered messages of."""
+        if not isinstance(outcome, (Reply, Cut)):
+            return
+        self.history.answered()
+        usage = outcome.usage
+        tokens = None if usage is None else usage.prompt_tokens if dropped else usage.total_tokens
+        covered = len(self.conversation.messages) + (not dropped)
+        self.reported = None if tokens is None else (tokens, covered)
 
     def read(self, message: AssistantMessage | None, step: int) -> ParsedReply:
         """What a reply says; its calls get ids of ours, because a server's are random and would differ between equal runs."""
@@ -132,7 +183,7 @@ class Parts:
     def manage_context(self, when: When, total_tokens: int | None) -> bool:
         """Lets the policy decide and takes its change over; True when at least one message changed."""
         before = self.conversation.messages
-        state = ContextState(before, self.n_ctx, self.settings.server.max_tokens, total_tokens, self.count)
+        state = self._context_state(total_tokens)
         change = self.policy.decide(when, state)
         if change is None:
             return False
@@ -144,10 +195,43 @@ class Parts:
             tokens=total_tokens,
             cleared=change.cleared,
             freed_chars=_chars(before) - _chars(change.messages),
-            freed_tokens=None if self.count is None else self.count(before) - self.count(change.messages),
+            freed_tokens=self._freed(before, change.messages),
             decision=change.decision,
         )
+        if change.cleared:
+            self.history.cleared()
+            self.reported = None
         return change.cleared > 0
+
+    def _context_state(self, total_tokens: int | None) -> ContextState:
+        """total_tokens: as just reported by a reply; None before sending, where the last report still holds for its part."""
+        messages, appended = self.conversation.messages, 0
+        if total_tokens is None and self.reported is not None:
+            total_tokens, covered = self.reported
+            appended = max(0, len(messages) - covered)
+        return ContextState(
+            messages=messages,
+            n_ctx=self.n_ctx,
+            max_tokens=self.settings.server.max_tokens,
+            total_tokens=total_tokens,
+            count=self.count,
+            appended=appended,
+            since_clear=self.history.since_clear,
+            thrashes=self.history.thrashes,
+            summarise=self.summarise,
+        )
+
+    def _freed(self, before: Sequence[Message], after: Sequence[Message]) -> int | None:
+        if self.count is None:
+            return None
+        old, new = self.count(before), self.count(after)
+        return None if old is None or new is None else old - new
+
+    def result(self, each: ToolCall, text: str) -> None:
+        """Appends a call's result, capped where the settings say so; what is read on is not capped a second time."""
+        if self.capped is not None and each.name != READ_MORE:
+            text = self.capped.born(each.id, text)
+        self.conversation.tool(each.id, text)
 
     def check_finish(self) -> GateVerdict:
         """Asks the finish gate; its pytest run and its verdict are events."""
@@ -188,43 +272,6 @@ class Parts:
             if len(text) <= FILE_IN_MESSAGE_CHARS:
                 shown.append(f"{path}:\n```\n{text}\n```")
         return "\n\nThe files of the repo:\n\n" + "\n\n".join(shown)
-
-
-def describe(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as the fields of a `response` event."""
-    kind = outcome.kind if isinstance(outcome, (Cut, ServerError)) else None
-    name = {"Reply": "reply", "Cut": "cut", "Overflow": "overflow", "ServerError": "server_error"}[
-        type(outcome).__name__
-    ]
-    fields: dict[str, Any] = {"outcome": name, "kind": kind, "status": outcome.status, "ms": round(outcome.ms, 3)}
-    if isinstance(outcome, (Overflow, ServerError)):
-        sizes = (outcome.prompt_tokens, outcome.n_ctx) if isinstance(outcome, Overflow) else (None, None)
-        return (
-            fields
-            | dict.fromkeys(("finish_reason", "message", "usage", "timings"))
-            | {
-                "error": outcome.error,
-                "n_prompt": sizes[0],
-                "n_ctx": sizes[1],
-            }
-        )
-    return fields | {
-        "finish_reason": outcome.finish_reason,
-        "message": None if outcome.message is None else asdict(outcome.message),
-        "usage": None if outcome.usage is None else asdict(outcome.usage),
-        "timings": None if outcome.timings is None else asdict(outcome.timings),
-        "error": outcome.error if isinstance(outcome, Cut) else None,
-        "n_prompt": None,
-        "n_ctx": None,
-    }
-
-
-def _with_own_ids(step: int, outcome: Outcome) -> Outcome:
-    """The outcome with the server's random call ids replaced by ours, which are the same in every equal run."""
-    if isinstance(outcome, (Overflow, ServerError)) or outcome.message is None:
-        return outcome
-    calls = tuple(replace(c, id=f"call_{step}_{i}") for i, c in enumerate(outcome.message.tool_calls))
-    return replace(outcome, message=replace(outcome.message, tool_calls=calls))
 
 
 def _wrapped(raw: str) -> str:

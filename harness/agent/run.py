@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from harness.agent.approval import rule
 from harness.agent.approval.advice import Decider
 from harness.agent.approval.answer import answerer
 from harness.agent.approver import RuleApprover
 from harness.agent.context import context_policy
+from harness.agent.context.base import Count
+from harness.agent.context.cap import READ_MORE, CappedResults
 from harness.agent.conversation import Conversation
 from harness.agent.finish import Evidence, finish_gate, test_names
 from harness.agent.loop import AgentLoop
@@ -19,7 +22,6 @@ from harness.agent.stop import Stop
 from harness.agent.tools import toolbox
 from harness.agent.tools.shell import Shell
 from harness.agent.workspace import Workspace
-from harness.record.conversation import Message
 from harness.record.events import EventSink
 from harness.serving.outcome import ModelClient
 from harness.settings import RunSettings
@@ -34,7 +36,8 @@ def run_agent(
     instruction: str,
     n_ctx: int,
     wants_tests: bool = False,
-    count: Callable[[Sequence[Message]], int] | None = None,
+    count: Count | None = None,
+    probe: Mapping[str, Any] | None = None,
 ) -> Stop:
     """Runs one agent on one copy and returns how it ended.
 
@@ -42,7 +45,8 @@ def run_agent(
         instruction: the task's text, the first user message.
         n_ctx: the window in tokens, as read back from the server.
         wants_tests: the task asks for new tests (the evidence gate then looks for them).
-        count: tokens of a message list as it would be sent; None when the server can't tell.
+        count: tokens of a message list as it would be sent (harness.serving.counting); None when the server can't tell.
+        probe: what is known of the server; the kv_shift policy needs its `moved_reuse` to be true.
 
     Raises:
         SettingsError: a tool, prompt, rule or policy that does not exist.
@@ -67,6 +71,11 @@ def run_agent(
     def on_same(path: str) -> None:
         steps.emit("note", kind="same_content", text=path)
 
+    tools = toolbox(agent, workspace, shell, plan, steps, on_same)
+    cap = settings.context.result_cap
+    capped = None if cap is None else CappedResults(cap)
+    if capped is not None:
+        tools[READ_MORE] = capped.tool()
     parts = Parts(
         settings=settings,
         model=model,
@@ -74,12 +83,13 @@ def run_agent(
         sink=steps,
         conversation=Conversation(steps),
         protocol=protocol(settings.protocol.name),
-        tools=toolbox(agent, workspace, shell, plan, steps, on_same),
-        policy=context_policy(settings.context),
+        tools=tools,
+        policy=context_policy(settings.context, cache_reuse=settings.server.cache_reuse, probe=probe),
         gate=finish_gate(settings.finish, test_names(workspace), wants_tests),
         evidence=evidence,
         plan=plan,
         n_ctx=n_ctx,
         count=count,
+        capped=capped,
     )
     return AgentLoop(parts).run(instruction)

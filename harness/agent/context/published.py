@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.agent.context.base import ContextChange, ContextState, When
+from harness.agent.context.size import Sizer
+from harness.agent.context.trigger import limit
 from harness.record.conversation import Message
 
 CLEARED_MARK = "[cleared"
@@ -86,3 +88,23 @@ class Published:
             reason = f"the request was larger than the window of {state.n_ctx}"
         messages, cleared = clear(state.messages, self.keep)
         return ContextChange(messages, cleared, reason)
+
+
+@dataclass(frozen=True)
+class PublishedBeforeSend:
+    """The same clearing, but the check looks at the request that is about to go out. trigger: see trigger.limit."""
+
+    trigger: float = 0.5
+    keep: int = 2
+    name: str = "published_before_send"
+
+    def decide(self, when: When, state: ContextState) -> ContextChange | None:
+        if when == "after_reply":
+            return None
+        sizer = Sizer(state)
+        size, most = sizer.tokens(state.messages), limit(self.trigger, state)
+        if when == "before_send" and size <= most:
+            return None
+        messages, cleared = clear(state.messages, self.keep)
+        reason = f"{size} tokens are over {most}" if when == "before_send" else "the server refused the request"
+        return ContextChange(messages, cleared, reason, {"size": size, "size_is": sizer.how, "limit": most})
