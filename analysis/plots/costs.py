@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.plots.outcomes import natural_order
 from analysis.plots.style import (
     FAINT,
     HATCHES,
@@ -25,6 +24,7 @@ from analysis.plots.style import (
     styled,
 )
 from analysis.stats import paired_difference
+from analysis.tables.arms import arm_names
 
 TIMES = (
     ("prompt_seconds", "reading prompts"),
@@ -38,7 +38,7 @@ TOKENS = ("new", "recomputed", "generated")
 def tokens_by_arm(runs: pd.DataFrame) -> Figure:
     """Two panels: every run's evaluated tokens as a dot with the arm's median, and the medians of their parts."""
     kind = one_kind(runs)
-    arms = sorted(runs["arm"].dropna().unique(), key=natural_order)
+    arms = arm_names(runs)
     with styled():
         drawn, (left, right) = figure(8.4, 1.6 + 0.42 * len(arms), columns=2, sharey=True)
         _dots(left, runs, arms, "evaluated_tokens", "evaluated prompt tokens per run")
@@ -58,7 +58,7 @@ def tokens_by_arm(runs: pd.DataFrame) -> Figure:
 def seconds_by_arm(runs: pd.DataFrame) -> Figure:
     """Two panels: every run's seconds as a dot with the arm's median, and where the time went."""
     kind = one_kind(runs)
-    arms = sorted(runs["arm"].dropna().unique(), key=natural_order)
+    arms = arm_names(runs)
     parts = [(column, label, SERIES[i], HATCHES[i]) for i, (column, label) in enumerate(TIMES)]
     with styled():
         drawn, (left, right) = figure(8.4, 1.6 + 0.42 * len(arms), columns=2, sharey=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,6 +10,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from analysis.plots.style import FAINT, INK, PlotError, figure, kind_words, nothing, one_kind, styled
 from analysis.stats import share
+from analysis.tables.arms import arm_names, natural_order
 
 # declared done x solved, the order of the stack; false completions in the loudest colour.
 CELLS = {
@@ -56,11 +55,6 @@ def hidden_tests(runs: pd.DataFrame) -> Figure:
     return drawn
 
 
-def natural_order(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Arms in the order of their numbers: 4K before 8K before 32K."""
-    return tuple((p.isdigit(), int(p) if p.isdigit() else 0, p) for p in re.split(r"(\d+)", name))
-
-
 def _cell(axes: Axes, x: int, y: int, chosen: pd.DataFrame) -> None:
     if chosen.empty:
         axes.text(x, y, "no run", ha="center", va="center", color=FAINT, fontsize=7)
@@ -95,7 +89,7 @@ def done_by_solved(runs: pd.DataFrame) -> Figure:
     """Stacked bars: per arm, how many runs declared done or not, and solved the task or not."""
     kind = one_kind(runs)
     known = runs.dropna(subset=["declared_done", "solved"])
-    arms = sorted(known["arm"].unique(), key=natural_order)
+    arms = arm_names(known)
     with styled():
         drawn, (axes,) = figure(7.2, 1.5 + 0.42 * max(1, len(arms)))
         if not arms:

@@ -1,0 +1,117 @@
+"""Small pieces of accessible HTML. Everything that comes from outside is escaped here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.plots.style import data_uri
+from analysis.stats import Interval
+from analysis.tables.arms import Spread
+
+NOT_KNOWN = "not known"
+
+
+def text(value: Any) -> str:
+    """Escaped text of a value; null is said, not shown as nothing."""
+    return escape(plain(value))
+
+
+def plain(value: Any) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
+        return NOT_KNOWN
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def percent(found: Interval) -> str:
+    """`2 of 3 (67 %, 21 to 94 %)`."""
+    if found.estimate is None:
+        return NOT_KNOWN
+    count = round(found.estimate * found.n)
+    words = f"{count} of {found.n}"
+    if found.low is None or found.high is None:
+        return words
+    return f"{words} ({100 * found.estimate:.0f} %, {100 * found.low:.0f} to {100 * found.high:.0f} %)"
+
+
+def spread(found: Spread) -> str:
+    """Median with its interval where there is one, else with the range of few runs, which is no interval."""
+    middle = found.median
+    if middle.estimate is None:
+        return NOT_KNOWN
+    if middle.low is not None and middle.high is not None:
+        return f"{middle.estimate:,.0f} ({middle.low:,.0f} to {middle.high:,.0f}, n = {middle.n})"
+    if middle.n == 1:
+        return f"{middle.estimate:,.0f} (n = 1)"
+    return f"{middle.estimate:,.0f} (range {found.least:,.0f} to {found.most:,.0f}, n = {middle.n})"
+
+
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: Sequence[int] = ()) -> str:
+    """A table with a caption and scopes; the first cell of a row is its heading. raw: columns that are HTML already."""
+    top = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
+    body = []
+    for row in rows:
+        cells = []
+        for i, value in enumerate(row):
+            shown = str(value) if i in raw else text(value)
+            if i == 0:
+                cells.append(f'<th scope="row">{shown}</th>')
+            else:
+                cells.append(f"<td{_class(value)}>{shown}</td>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    label = escape(caption, quote=True)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _class(value: Any) -> str:
+    if value is None or value is pd.NA:
+        return ' class="null"'
+    return ' class="num"' if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+
+
+def frame_table(caption: str, frame: pd.DataFrame) -> str:
+    """A DataFrame as a table, columns as they are named."""
+    rows = [[_python(v) for v in row] for row in frame.itertuples(index=False)]
+    return table(caption, [str(c).replace("_", " ") for c in frame.columns], rows)
+
+
+def _python(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def image(drawn: Figure, alt: str, caption: str) -> str:
+    """A figure with its alternative text: what it shows, in words and numbers."""
+    return (
+        f'<figure><img src="{data_uri(drawn)}" alt="{escape(alt, quote=True)}" loading="lazy">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def section(number: str, heading: str, *parts: str) -> str:
+    return f'<section aria-labelledby="{number}"><h2 id="{number}">{escape(heading)}</h2>{"".join(parts)}</section>'
+
+
+def paragraph(words: str, kind: str = "") -> str:
+    return f"<p{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{escape(words)}</p>"
+
+
+def listing(items: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(i)}</li>" for i in items) + "</ul>"
+
+
+def pairs(caption: str, values: Mapping[str, Any]) -> str:
+    """A two-column table."""
+    return table(caption, ["what", "value"], list(values.items()))
