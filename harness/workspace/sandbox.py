@@ -13,6 +13,7 @@ import functools
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ from harness.workspace.session import Session, SessionEnded
 NOFILE = 1024
 NONE_WARNING = "sandbox=none: the model's commands run with your rights, on your files and your network"
 
-# What programs print when a limit stops them: the kernel only tells the program itself.
+# What a failing command prints to stderr when a limit stopped it: the kernel tells the program only, not us.
 TELLTALES = {
     "memory": ("MemoryError", "Cannot allocate memory", "bad_alloc", "memory exhausted", "out of memory"),
     "processes": ("Resource temporarily unavailable", "fork: retry", "can't start new thread"),
@@ -49,7 +50,7 @@ class LocalWorkspace:
         self.mount = jail.MOUNT if self.sandboxed else str(copy.root)
         self.warning = None if self.sandboxed else NONE_WARNING
         self.extra: tuple[tuple[Path, str], ...] = ()
-        self._session: Session | None = None
+        self.session: Session | None = None  # None until the first command
         self._uid: int | None = None
 
     def run(self, command: str, *, timeout_s: float) -> CommandResult:
@@ -68,7 +69,7 @@ class LocalWorkspace:
         """Runs a program in the copy; with `report` its descriptor 3 is a pipe, and what it wrote there comes back too."""
         s = self.settings
         limits = {"as": s.memory_bytes, "fsize": s.file_bytes, "nofile": NOFILE}
-        if self.sandboxed and _counts_processes():
+        if self.sandboxed and counts_processes():
             limits["nproc"] = s.processes
         request = {
             "argv": argv,
@@ -84,7 +85,7 @@ class LocalWorkspace:
         answer = self._ask(request)
         ms = (time.perf_counter() - start) * 1000
         written = answer.pop("report")
-        limit = answer.pop("limit") or self._limit(answer)
+        limit = answer.pop("limit") or self._limit(answer) or self._disk_limit()
         return CommandResult(**answer, ms=ms, limit=limit), written
 
     def resolve(self, path: str) -> Path:
@@ -96,23 +97,23 @@ class LocalWorkspace:
         return jail.environment(str(Path(sys.executable).parent), str(Path.home()), str(self.scratch))
 
     def close(self) -> None:
-        if self._session is not None:
-            self._session.kill()
-            self._session = None
+        if self.session is not None:
+            self.session.kill()
+            self.session = None
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        fresh = self._session is None or not self._session.alive
+        fresh = self.session is None or not self.session.alive
         if fresh:
-            self._session = self._start()
+            self.session = self._start()
         self._own()
         try:
-            return self._session.request(request, self._disk_limit)
+            return self.session.request(request, self._disk_limit)
         except SessionEnded:
             if fresh:
                 return _lost(request["timeout_s"])
-        self._session = self._start()
+        self.session = self._start()
         try:
-            return self._session.request(request, self._disk_limit)
+            return self.session.request(request, self._disk_limit)
         except SessionEnded:
             return _lost(request["timeout_s"])
 
@@ -120,7 +121,7 @@ class LocalWorkspace:
         if not self.sandboxed:
             runner = Path(__file__).with_name("runner.py")
             return Session([sys.executable, "-I", "-S", str(runner), "plain"])
-        mode = _mode()
+        mode = how_sandboxed()
         self._uid = jail.unused_uid() if mode == "other_user" else None
         self._own()
         return _start_jail(jail.Jail(self.root, self.scratch, self._uid, self.packages, self.extra))
@@ -143,7 +144,7 @@ class LocalWorkspace:
             return None
         if answer["exit_code"] == 128 + 25:
             return "file_size"
-        text = answer["stderr"][-20000:] + answer["stdout"][-20000:]
+        text = answer["stderr"][-20000:]
         return next((name for name, words in TELLTALES.items() if any(w in text for w in words)), None)
 
 
@@ -158,7 +159,7 @@ def open_workspace(copy: Copy, sandbox: SandboxSettings, packages: tuple[str, ..
     """
     workspace = LocalWorkspace(copy, sandbox, packages)
     if workspace.sandboxed:
-        _mode()
+        how_sandboxed()
     try:
         yield workspace
     finally:
@@ -181,18 +182,20 @@ def bwrap_path() -> str:
 
 
 @functools.cache
-def _counts_processes() -> bool:
+def counts_processes() -> bool:
     """Since Linux 5.14 the limit on processes counts per user namespace; before, it would count all of the user's."""
     release = os.uname().release.split(".")
     newer = tuple(int("".join(filter(str.isdigit, part)) or 0) for part in release[:2]) >= (5, 14)
-    return _mode() == "other_user" or (newer and os.geteuid() != 0)
+    return how_sandboxed() == "other_user" or (newer and os.geteuid() != 0)
 
 
 @functools.cache
-def _mode() -> str:
-    """How a sandbox can be had here: `other_user` (as root), else `user_namespace`; tried, not guessed."""
-    import tempfile
+def how_sandboxed() -> str:
+    """How a sandbox can be had here: `other_user` (as root), else `user_namespace`; tried once, not guessed.
 
+    Raises:
+        SandboxError: in no way.
+    """
     modes = ["other_user", "user_namespace"] if os.geteuid() == 0 else ["user_namespace"]
     said = ""
     for mode in modes:

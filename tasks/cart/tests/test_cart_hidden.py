@@ -1,4 +1,5 @@
 import pytest
+
 from cart import discounted, total
 
 

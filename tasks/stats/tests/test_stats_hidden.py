@@ -1,4 +1,5 @@
 import pytest
+
 from stats import mean, median, moving_average
 
 

@@ -1,6 +1,7 @@
 from datetime import date
 
 import pytest
+
 from todo import main
 
 
