@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.agent.context.base import ContextPolicy, ContextState, Count, When
+from harness.agent.context.base import ContextPolicy, ContextState, When
 from harness.agent.context.cap import READ_MORE, CappedResults
 from harness.agent.context.history import ClearHistory
 from harness.agent.conversation import Conversation
@@ -36,6 +36,7 @@ from harness.serving.outcome import (
 from harness.settings import AgentSettings, RunSettings
 
 FILE_IN_MESSAGE_CHARS = 20_000
+CountSent = Callable[[list[Message], list[dict[str, Any]] | None], int | None]
 
 
 class StepSink:
@@ -73,7 +74,7 @@ class Parts:
     evidence: Evidence
     plan: Plan
     n_ctx: int
-    count: Count | None = None
+    count_sent: CountSent | None = None
     capped: CappedResults | None = None
     history: ClearHistory = field(default_factory=ClearHistory)
     reported: tuple[int, int] | None = None
@@ -214,7 +215,7 @@ class Parts:
             n_ctx=self.n_ctx,
             max_tokens=self.settings.server.max_tokens,
             total_tokens=total_tokens,
-            count=self.count,
+            count=None if self.count_sent is None else self._count,
             appended=appended,
             since_clear=self.history.since_clear,
             thrashes=self.history.thrashes,
@@ -222,10 +223,15 @@ class Parts:
         )
 
     def _freed(self, before: Sequence[Message], after: Sequence[Message]) -> int | None:
-        if self.count is None:
-            return None
-        old, new = self.count(before), self.count(after)
+        old, new = self._count(before), self._count(after)
         return None if old is None or new is None else old - new
+
+    def _count(self, messages: Sequence[Message]) -> int | None:
+        """Tokens of the list as it would be sent."""
+        if self.count_sent is None:
+            return None
+        tools = self.protocol.parts(list(self.tools.values()), ()).tools
+        return self.count_sent(self.protocol.wire(messages), tools)
 
     def result(self, each: ToolCall, text: str) -> None:
         """Appends a call's result, capped where the settings say so; what is read on is not capped a second time."""

@@ -10,12 +10,11 @@ from harness.agent.approval.advice import Decider
 from harness.agent.approval.answer import answerer
 from harness.agent.approver import RuleApprover
 from harness.agent.context import context_policy
-from harness.agent.context.base import Count
 from harness.agent.context.cap import READ_MORE, CappedResults
 from harness.agent.conversation import Conversation
 from harness.agent.finish import Evidence, finish_gate, test_names
 from harness.agent.loop import AgentLoop
-from harness.agent.parts import Parts, StepSink
+from harness.agent.parts import CountSent, Parts, StepSink
 from harness.agent.planning import Plan
 from harness.agent.protocol import protocol
 from harness.agent.stop import Stop
@@ -36,7 +35,7 @@ def run_agent(
     instruction: str,
     n_ctx: int,
     wants_tests: bool = False,
-    count: Count | None = None,
+    count: CountSent | None = None,
     probe: Mapping[str, Any] | None = None,
 ) -> Stop:
     """Runs one agent on one copy and returns how it ended.
@@ -45,7 +44,7 @@ def run_agent(
         instruction: the task's text, the first user message.
         n_ctx: the window in tokens, as read back from the server.
         wants_tests: the task asks for new tests (the evidence gate then looks for them).
-        count: tokens of a message list as it would be sent (harness.serving.counting); None when the server can't tell.
+        count: tokens of messages as they are sent, with their tools (harness.serving.counting); None when nobody can tell.
         probe: what is known of the server; the kv_shift policy needs its `moved_reuse` to be true.
 
     Raises:
@@ -89,7 +88,7 @@ def run_agent(
         evidence=evidence,
         plan=plan,
         n_ctx=n_ctx,
-        count=count,
+        count_sent=count,
         capped=capped,
     )
     return AgentLoop(parts).run(instruction)

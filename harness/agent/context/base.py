@@ -54,7 +54,8 @@ class ContextChange:
 
 
 class ContextPolicy(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def decide(self, when: When, state: ContextState) -> ContextChange | None:
         """What to change now; None for nothing. A change with cleared = 0 is a clear that found nothing to clear."""
