@@ -18,7 +18,7 @@ from harness.agent.parts import CountSent, Parts, StepSink
 from harness.agent.planning import Plan
 from harness.agent.protocol import protocol
 from harness.agent.stop import Stop
-from harness.agent.tools import toolbox
+from harness.agent.tools.box import toolbox
 from harness.agent.tools.shell import Shell
 from harness.agent.workspace import Workspace
 from harness.record.events import EventSink
