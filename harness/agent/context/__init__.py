@@ -69,5 +69,5 @@ def context_policy(
                 raise SettingsError(
                     "context.policy: kv_shift needs a server whose probe saw moved cache reused; this one does not"
                 )
-            return KvShift(trigger, floor, clearing)
+            return KvShift(trigger, floor, settings.keep)
     raise SettingsError(f"context.policy: {settings.policy!r} is not one of {', '.join(POLICIES)}")
