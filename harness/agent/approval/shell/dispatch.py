@@ -9,6 +9,7 @@ from harness.agent.approval.shell.judges import JUDGES
 from harness.agent.approval.shell.rows import run_row
 from harness.agent.approval.shell.state import Outcome
 
+_BUILTINS = {"cd", "jump", "read", "set", "eval", "exec", "command"}
 _VERSIONED = re.compile(r"(python|pip)(3(\.\d+)?)?")
 
 
@@ -27,5 +28,8 @@ def run_call(call: Call) -> Outcome:
     row = call.shell.table.commands.get(name)
     if row is None:
         raise AsksError(f"{name!r} is not in the table" if name else "an empty command name")
+    if folder and row.judge in _BUILTINS:
+        # As a program it could not do what the builtin does to the shell.
+        raise AsksError(f"runs {call.name}")
     call = call.with_args(call.args, name)
     return JUDGES[row.judge](call, row) if row.judge else run_row(call, row)

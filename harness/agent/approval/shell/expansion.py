@@ -33,6 +33,8 @@ class Expansion:
 
     def variable(self, name: str) -> Value:
         """The value of a variable the script set; one of the environment asks, since it may hold a secret."""
+        if name == "_":
+            raise AsksError("$_, which the shell itself keeps changing")
         if name in self.state.variables:
             return self.state.variables[name]
         if name == "PWD" and len(self.state.cwds) == 1:

@@ -42,7 +42,7 @@ def _names(copy: Copy, part: str, place: str) -> list[str]:
     if not re.search(r"[*?\[]", re.sub(r"\[[*?\[]\]", "", part)):
         return [literal]
     part = part.replace("[^", "[!")
-    if fnmatchcase("..", part):
+    if part[0] == "." and fnmatchcase("..", part):
         # bash leaves .. out since 5.2; dash does not.
         raise AsksError("a pattern that matches ..")
     return [name for name in copy.names(place) if fnmatchcase(name, part) and (part[0] == "." or name[0] != ".")]

@@ -238,6 +238,8 @@ class Script:
         if len(bodies) != 1:
             raise AsksError("an unusual loop")
         conditions = node.children[1 : node.children.index(bodies[0])]
+        if text_of(conditions[0]) in ("true", ":", "false"):
+            raise AsksError("a loop without an end")
         for _ in range(_MAX_PASSES):
             condition = self.sequence(conditions, state)
             entered = condition.ok if node.children[0].type == "while" else condition.fail
@@ -278,6 +280,8 @@ class Script:
 
     def _assignments(self, node: Node, state: State) -> Outcome:
         export = node.type == "declaration_command"
+        if export and len(node.children) == 1:
+            raise AsksError(f"{node.children[0].type} prints the environment")
         if export and node.children[0].type != "export":
             raise AsksError(f"{node.children[0].type} is not looked into")
         nodes = [node] if node.type == "variable_assignment" else node.named_children

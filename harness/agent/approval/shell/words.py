@@ -5,7 +5,6 @@ so a word the grammar cut wrongly is noticed (AsksError) and not believed. A wor
 inside the copy (`names_from`), or is unknown. One `Dialect` is read at a time: dash leaves $'..' and braces as they are.
 """
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,9 +95,7 @@ def words_of(nodes: list[Node], source: bytes, expander: Expander) -> list[Word]
     items = list(_scan(nodes, source, expander, *_span(nodes)))
     if not items:
         return []
-    first = items[0]
-    if first.char == "~" and not first.quoted:
-        raise AsksError("a home folder (~)")
+    _refuse_home(items)
     alternatives = list(_braces(items)) if expander.dialect == "bash" else [items]
     if len(alternatives) > _MAX_WORDS:
         raise AsksError("too many words from braces")
@@ -110,10 +107,15 @@ def single(nodes: list[Node], source: bytes, expander: Expander) -> Value:
     if not nodes:
         return Value(text="")
     items = list(_scan(nodes, source, expander, *_span(nodes)))
-    for before, item in zip([None, *items], items, strict=False):
-        if item.char == "~" and not item.quoted and (before is None or before.char in ":="):
-            raise AsksError("a home folder (~)")
+    _refuse_home(items)
     return _join(items)
+
+
+def _refuse_home(items: list[_Item]) -> None:
+    # After = and : too: bash expands it there in any word that looks like an assignment.
+    for before, item in zip([None, *items], items, strict=False):
+        if item.char == "~" and not item.quoted and (before is None or (before.char and before.char in ":=")):
+            raise AsksError("a home folder (~)")
 
 
 def heredoc_value(nodes: list[Node], source: bytes, expander: Expander, start: int, end: int) -> Value:
@@ -245,21 +247,28 @@ def _parameter(text: str, expander: Expander) -> Value:
     return Value(text=cut)
 
 
+_PLAIN_ESCAPES = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+
+
 def _ansi(body: str) -> str:
-    stripped = _ANSI_ESCAPES.sub("", body)
-    if "\\" in stripped:
+    """The text of $'body'; escapes that only one reading of the manual settles ask."""
+    if "\\" in _ANSI_ESCAPES.sub("", body):
         raise AsksError("an unusual escape")
-    unicode_ready = body.replace("\\e", "\\x1b").replace("\\?", "?")
-    padded = re.sub(r"\\x([0-9A-Fa-f])(?![0-9A-Fa-f])", r"\\x0\1", unicode_ready)
-    padded = re.sub(r"\\u([0-9A-Fa-f]{1,4})", lambda m: "\\u" + m[1].zfill(4), padded)
-    padded = re.sub(r"\\U([0-9A-Fa-f]{1,8})", lambda m: "\\U" + m[1].zfill(8), padded)
-    try:
-        decoded: str = codecs.decode(padded, "unicode_escape")
-    except ValueError:
-        raise AsksError("an unusual escape") from None
+    decoded = _ANSI_ESCAPES.sub(_unescape, body)
     if not decoded.isascii() or "\0" in decoded:
         raise AsksError("an unusual escape")
     return decoded
+
+
+def _unescape(matched: re.Match[str]) -> str:
+    kind = matched[0][1]
+    if kind in _PLAIN_ESCAPES:
+        return chr(_PLAIN_ESCAPES[kind])
+    if kind in "xuU":
+        return chr(min(int(matched[0][2:], 16), 0x10FFFF))
+    if kind.isdigit():
+        return chr(int(matched[0][1:], 8) % 256)
+    return kind
 
 
 def _braces(items: list[_Item]) -> Iterator[list[_Item]]:

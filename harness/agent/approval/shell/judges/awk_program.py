@@ -27,7 +27,33 @@ _REFUSED = {
     "function",
     "func",
 }
-_BEFORE_REGEX_NAMES = {"print", "printf", "return", "in", "case", "if", "while", "do", "else"}
+# After these words a slash opens an expression; after any other name, a number or a closing bracket it divides.
+_KEYWORDS = frozenset(
+    [
+        "BEGIN",
+        "END",
+        "BEGINFILE",
+        "ENDFILE",
+        "if",
+        "else",
+        "while",
+        "for",
+        "do",
+        "break",
+        "continue",
+        "next",
+        "nextfile",
+        "exit",
+        "return",
+        "delete",
+        "in",
+        "print",
+        "printf",
+        "switch",
+        "case",
+        "default",
+    ]
+)
 
 
 def check(program: str) -> None:
@@ -41,12 +67,18 @@ def check(program: str) -> None:
                 raise AsksError("an awk expression that is not clear")
             at, previous, kind = matched.end(), "/", "number"
             continue
+        if program[at] == "/":
+            _check_division(program[at + 1 :])
         token = _TOKEN.match(program, at)
         if not token:
             raise AsksError("an awk program that is not clear")
         text, at = token.group(), token.end()
         if token.lastgroup == "blank":
+            if text[0] == "#" and "/" in program[: token.start()]:
+                raise AsksError("an awk comment that is not clear")
             continue
+        if text == "length" and program[at:].lstrip(" \t").startswith("/"):
+            raise AsksError("an awk expression that is not clear")
         if text in _REFUSED or text in ("|", "@", "&"):
             raise AsksError(f"awk {text!r} is not in the table")
         if text in ("print", "printf"):
@@ -62,5 +94,12 @@ def check(program: str) -> None:
 
 def _regex_may_start(previous: str, kind: str) -> bool:
     if kind == "name":
-        return previous in _BEFORE_REGEX_NAMES
-    return kind in ("operator", "newline") and previous not in (")", "]", "$", "++", "--")
+        return previous in _KEYWORDS
+    return kind in ("operator", "newline") and previous not in (")", "]", "++", "--")
+
+
+def _check_division(rest: str) -> None:
+    """Ask where a slash read as a division could open an expression that hides a quote or a comment."""
+    between = rest.split("\n")[0].split("/")
+    if len(between) > 1 and any(mark in between[0] for mark in '"#\\'):
+        raise AsksError("an awk expression that is not clear")

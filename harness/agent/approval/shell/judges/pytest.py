@@ -14,6 +14,7 @@ from harness.agent.approval.shell.words import Word, known
 
 _TEST_FILE = re.compile(r"(test_[^/]*|[^/]*_test)\.py")
 _TEST_NAME = re.compile(r"(test_\w+|\w+_test)", re.ASCII)
+_TEST_PART = re.compile(r"[Tt]est\w*|\w+(_test|Tests?|TestCase)", re.ASCII)
 _DISCOVERY = re.compile(r"test[\w*?]*\.py|\*_test\.py")
 _FLAGS = "BEIPsubvOq"
 
@@ -104,8 +105,11 @@ def _check_unittest_name(call: Call, operand: Word) -> None:
     parts = text.split(".")
     if not all(re.fullmatch(r"\w+", part, re.ASCII) for part in parts):
         raise AsksError("unittest of an unusual name")
+    first = next((index for index, part in enumerate(parts) if _TEST_NAME.fullmatch(part)), len(parts))
     # unittest calls whatever it finds under a dotted name, so only modules named like tests count.
     if parts[0] == "test" or not (any(_TEST_NAME.fullmatch(part) for part in parts) or parts == ["tests"]):
+        raise AsksError(f"{text} is not a test by its name")
+    if not all(_TEST_PART.fullmatch(part) for part in parts[first:]):
         raise AsksError(f"{text} is not a test by its name")
 
 
