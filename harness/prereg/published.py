@@ -16,7 +16,13 @@ import yaml
 
 from harness.prereg.predictions import PredictionError
 
-RENAMED = {"id": "run_id", "code_version": "agent", "context_tokens": "n_ctx"}
+# finish_check is a sentence there; own runs have a number under that name.
+RENAMED = {
+    "id": "run_id",
+    "code_version": "agent",
+    "context_tokens": "n_ctx",
+    "finish_check": "finish_check_in_words",
+}
 NOT_COLUMNS = ("details", "derived", "source")
 _IN_ANY_ORDER = "_any_order"
 

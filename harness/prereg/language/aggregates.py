@@ -11,7 +11,17 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from harness.prereg.language.rows import Selection
-from harness.prereg.language.values import ANYTHING, Number, Reasons, Truth, Value, conjunction, merge, negate
+from harness.prereg.language.values import (
+    ANYTHING,
+    Number,
+    Reasons,
+    Truth,
+    Value,
+    conjunction,
+    merge,
+    negate,
+    undefined,
+)
 
 
 def apply(function: str, selection: Selection, certain: Sequence[Value], possible: Sequence[Value]) -> Value:
@@ -19,8 +29,8 @@ def apply(function: str, selection: Selection, certain: Sequence[Value], possibl
     because = merge(selection.because, selection.doubts, *(value.because for value in (*certain, *possible)))
     if function in ("any", "all", "none"):
         return _quantify(function, selection, _truths(certain), _truths(possible))
-    if not certain:
-        return Number(*((0.0, 1.0) if function == "share" else ANYTHING), because)
+    if not certain or any(isinstance(value, Number) and value.undefined for value in (*certain, *possible)):
+        return undefined(because)
     if function in ("count", "share"):
         low, high = _COUNTS[function](_truths(certain), _truths(possible), selection.is_open)
     else:

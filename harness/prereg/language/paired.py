@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from scipy.special import stdtrit
 
 from harness.prereg.language.rows import Row, Selection
-from harness.prereg.language.values import ANYTHING, Gap, Number, Reasons, merge
+from harness.prereg.language.values import Gap, Number, Reasons, merge, undefined
 
 LEVEL = 0.95
 Key = tuple[object, object]
@@ -36,7 +36,7 @@ class Comparison:
         if not self.estimate.exact:
             return self.estimate
         if self.interval is None:
-            return Number(*ANYTHING, (Gap(f"{len(self.pairs)} pair has no interval; two or more are needed"),))
+            return undefined((Gap(f"{len(self.pairs)} pair has no interval; two or more are needed"),))
         low, high = self.interval
         reason = Gap(f"the {LEVEL:.0%} interval {low:.4g} to {high:.4g} of the {self.function} does not decide it")
         return Number(low, high, (reason,) if low != high else ())
@@ -70,7 +70,7 @@ def compare_pairs(function: str, first: Selection, second: Selection, values: Ma
         trouble = merge(trouble, reasons)
     numbers = [value for value in pairs.values() if value is not None]
     if because or trouble or not numbers:
-        return Comparison(function, Number(*ANYTHING, merge(because, trouble)), None, pairs, unpaired)
+        return Comparison(function, undefined(merge(because, trouble)), None, pairs, unpaired)
     estimate, interval = _summary(function, numbers)
     return Comparison(function, Number(estimate, estimate), interval, pairs, unpaired)
 

@@ -45,15 +45,19 @@ class Truth:
 
 @dataclass(frozen=True)
 class Number:
-    """A number known to lie from low to high, both included; exact when they are the same."""
+    """A number known to lie from low to high, both included; exact when they are the same.
+
+    undefined: there may be no such number at all (nothing selected, a division by nothing); then no comparison decides.
+    """
 
     low: float
     high: float
     because: Reasons = ()
+    undefined: bool = False
 
     @property
     def exact(self) -> bool:
-        return self.low == self.high
+        return self.low == self.high and not self.undefined
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Text:
 
 Value = Truth | Number | Text
 ANYTHING = (-math.inf, math.inf)
+
+
+def undefined(because: Reasons) -> Number:
+    """A number of which it is not even sure that there is one."""
+    return Number(*ANYTHING, because, undefined=True)
 
 
 def merge(*reasons: Reasons) -> Reasons:
@@ -102,6 +111,8 @@ def compare(op: str, left: Value, right: Value) -> Truth:
     if op in (">", ">="):
         return compare({">": "<", ">=": "<="}[op], right, left)
     if isinstance(left, Number) and isinstance(right, Number):
+        if left.undefined or right.undefined:
+            return Truth(None, merge(left.because, right.because))
         holds = {
             "==": left.exact and right.exact and left.low == right.low,
             "<": left.high < right.low,
@@ -128,15 +139,17 @@ def _decide(holds: bool, fails: bool, left: Value, right: Value) -> Truth:
 def arithmetic(op: str, left: Number, right: Number) -> Number:
     """One of + - * / within bounds. Division by a number that is, or can be, zero leaves the result open."""
     because = merge(left.because, right.because)
+    if left.undefined or right.undefined:
+        return undefined(because)
     if op == "/":
         if right.low == right.high == 0:
-            return Number(*ANYTHING, merge(because, (Gap("a division by nothing (the divisor is 0)"),)))
+            return undefined(merge(because, (Gap("a division by nothing (the divisor is 0)"),)))
         if right.low <= 0 <= right.high:
-            return Number(*ANYTHING, merge(because, (Gap("the divisor may be 0"),)))
+            return undefined(merge(because, (Gap("the divisor may be 0"),)))
     operation: Callable[[float, float], float] = _OPERATIONS[op]
     corners = [operation(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     if any(math.isnan(corner) for corner in corners):
-        return Number(*ANYTHING, merge(because, (Gap("the numbers are too large to calculate with"),)))
+        return undefined(merge(because, (Gap("the numbers are too large to calculate with"),)))
     low, high = min(corners), max(corners)
     return Number(low, high, because if low != high else ())
 
