@@ -28,8 +28,8 @@ _REFUSED = {
     "func",
 }
 # After these words a slash opens an expression; after any other name, a number or a closing bracket it divides.
-_KEYWORDS = frozenset(
-    [
+_KEYWORDS = {
+    *(
         "BEGIN",
         "END",
         "BEGINFILE",
@@ -43,17 +43,9 @@ _KEYWORDS = frozenset(
         "continue",
         "next",
         "nextfile",
-        "exit",
-        "return",
-        "delete",
-        "in",
-        "print",
-        "printf",
-        "switch",
-        "case",
-        "default",
-    ]
-)
+    ),
+    *("exit", "return", "delete", "in", "print", "printf", "switch", "case", "default"),
+}
 
 
 def check(program: str) -> None:
