@@ -47,7 +47,7 @@ SERVER = re.compile(
 FIRST_BUILDS = ((9829, "E"), (9151, "D"), (3761, "C"), (2259, "B"), (1413, "A"))
 BLOCKS = 4
 """How many blocks are searched for evidence at the start and after each restart."""
-SEARCHED = 1 << 18
+SEARCHED = 1 << 17
 """How many bytes of such a block."""
 
 
@@ -77,10 +77,10 @@ class Era:
             self._found.add("reduced")
         if STAMPED.search(block):
             self._found.add("stamped")
-        for level in {match[1] for match in LEVELS.finditer(block)}:
-            self._found.add("shown_W" if level == b"W" else "shown_I")
-        for match in BUILD.finditer(block):
-            self._builds.add(int(next(filter(None, match.groups()))))
+        if b"restored context" in block or b"forcing full" in block or b"prompt_save:" in block:
+            self._found |= {"shown_W" if match[1] == b"W" else "shown_I" for match in LEVELS.finditer(block)}
+        if b"build" in block:
+            self._builds |= {int(next(filter(None, match.groups()))) for match in BUILD.finditer(block)}
 
     def again(self) -> None:
         """A server restarted: what follows may be of another build."""

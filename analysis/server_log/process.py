@@ -161,6 +161,7 @@ class Process:
         task.released = True
         task.release_n = count
         task.truncated = truncated
+        self.header = None
         self._end(task)
 
     def send_error(self, number: bytes, text: str) -> None:

@@ -1,8 +1,8 @@
 """Eras C, D and E: ``slot FUNCTION: id I | task T | message``, and the lines of a process without slot.
 
 Contract: :func:`feed` takes lines of one process, without line ends, in order. Function names change between builds,
-so messages are matched, never functions. Every line is first cut at ``" | task "``, which sorts most lines of a log
-without a regular expression.
+so messages are matched, never functions. Every line is first cut at ``" | task "``; one regular expression then takes
+what every request prints, and a table the rest.
 """
 
 from __future__ import annotations
@@ -15,9 +15,15 @@ from analysis.server_log import printf, structured
 from analysis.server_log.process import Process
 from analysis.server_log.task import Task
 
-RELEASE = re.compile(rb"stop processing: n_(?:tokens|past) = (\d+), truncated = ([01])")
-PROMPT_TIMING = re.compile(rb"prompt eval time = +(\d+\.\d+) ms / +(\d+) tokens")
-EVAL_TIMING = re.compile(rb" *eval time = +(\d+\.\d+) ms / +(\d+) tokens")
+COMMON = re.compile(
+    rb"(\d+) \| (?:prompt eval time = +(\d+\.\d+) ms / +(\d+) tokens"
+    rb"|       eval time = +(\d+\.\d+) ms / +(\d+) tokens"
+    rb"|processing task(?:, is_child = ([01]))?()"
+    rb"|stop processing: n_(?:tokens|past) = (\d+), truncated = ([01])"
+    rb"|      total time = |   graphs reused = )"
+)
+"""The messages every request prints, behind ``| task ``; which one it was is the last group that matched."""
+IS_PROMPT, IS_EVAL, IS_LAUNCH, IS_RELEASE, IS_NOTHING = 3, 5, 7, 9, 1
 UNTAGGED_TIMING = re.compile(rb"(?<!print: )(?<!timings: )(prompt |\s|^)eval time = +(\d+\.\d+) ms / +(\d+) tokens")
 PROMPT_SIZE = re.compile(rb"n_ctx_slot = (\d+), .*(?:n_prompt_tokens|task\.n_tokens) = (\d+)")
 AT_LEAST_ONE = re.compile(rb"(?:n_prompt_tokens|task\.n_tokens\(\)) = (\d+)")
@@ -40,64 +46,60 @@ BUILD = re.compile(rb"build_info: (b\d+-\w+)|build: (\d+ \(\w+\))|\bbuild\"?[=:]
 def feed(process: Process, lines: Iterable[bytes]) -> None:
     """Read lines of one process."""
     tasks = process.tasks
+    common = COMMON.match
     for line in lines:
         head, tag, rest = line.partition(b" | task ")
         if not tag:
             if line:
                 _untagged(process, line)
             continue
-        number, tag, message = rest.partition(b" | ")
-        if number == b"-1":
+        match = common(rest)
+        if match is None:
+            if rest[:1] != b"-":
+                _tagged(process, head, rest)
             continue
-        kind = message[:7]
-        if kind == b"process":
-            if message.startswith(b"processing task"):
-                child = message[15:]
-                process.launch_tagged(number, head, child.endswith(b"1") if b"is_child" in child else None)
+        kind = match.lastindex
+        if kind == IS_NOTHING:
             continue
-        task = tasks.get(number)
+        if kind == IS_LAUNCH:
+            number, child = match.group(1, 6)
+            process.launch_tagged(number, head, None if child is None else child == b"1")
+            continue
+        number = match[1]
+        task = tasks.get(number) or process.name_tagged(number, head)
         if task is None:
-            if not tag:  # journald drops the trailing blank of a timing header
-                number = number.rstrip(b" |")
-            task = tasks.get(number) or process.name_tagged(number, head)
-            if task is None:
-                continue
-        handler = HANDLERS.get(kind)
-        if handler is not None:
-            handler(process, task, message)
+            continue
+        if kind == IS_PROMPT:
+            task.header = True
+            ms, count = match.group(2, 3)
+            task.prompt_ms = float(ms)
+            task.processed = int(count)
+        elif kind == IS_EVAL:
+            task.header = True
+            ms, count = match.group(4, 5)
+            task.eval_ms = float(ms)
+            task.generated = int(count)
+        else:
+            count, truncated = match.group(8, 9)
+            process.release(task, int(count), truncated == b"1")
+
+
+def _tagged(process: Process, head: bytes, rest: bytes) -> None:
+    """Any other message about a task."""
+    number, tag, message = rest.partition(b" | ")
+    if not tag:  # journald drops the trailing blank of a timing header
+        number = number.rstrip(b" |")
+    task = process.tasks.get(number) or process.name_tagged(number, head)
+    if task is None:
+        return
+    handler = HANDLERS.get(message[:7])
+    if handler is not None:
+        handler(process, task, message)
 
 
 def _header(process: Process, task: Task, message: bytes) -> None:
     task.header = True
     process.header = task
-
-
-def _prompt(process: Process, task: Task, message: bytes) -> None:
-    match = PROMPT_TIMING.match(message)
-    if match is not None:
-        task.header = True
-        ms, count = match.groups()
-        task.prompt_ms = float(ms)
-        task.processed = int(count)
-    elif message.startswith(b"prompt tokenized"):
-        _size(process, task, message)
-
-
-def _eval(process: Process, task: Task, message: bytes) -> None:
-    match = EVAL_TIMING.match(message)
-    if match is not None:
-        task.header = True
-        ms, count = match.groups()
-        task.eval_ms = float(ms)
-        task.generated = int(count)
-
-
-def _release(process: Process, task: Task, message: bytes) -> None:
-    match = RELEASE.match(message)
-    if match is not None:
-        count, truncated = match.groups()
-        process.release(task, int(count), truncated == b"1")
-        process.header = None
 
 
 def _size(process: Process, task: Task, message: bytes) -> None:
@@ -167,9 +169,7 @@ def _cut(process: Process, task: Task, message: bytes) -> None:
 
 HANDLERS: dict[bytes, Callable[[Process, Task, bytes], None]] = {
     b"": _header,
-    b"prompt ": _prompt,
-    b"       ": _eval,
-    b"stop pr": _release,
+    b"prompt ": _size,
     b"new pro": _size,
     b"n_token": _reuse,
     b"cached ": _reuse,
