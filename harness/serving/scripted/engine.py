@@ -85,7 +85,7 @@ class Engine:
         """POST /v1/systemone; raises Refused (501 without scripted decisions)."""
         with self._lock:
             if self.scenario.decisions is None:
-                raise self._exception(Refused(501, "This model is not a decision model"))
+                raise Refused(501, "This model is not a decision model")
             try:
                 return self.scenario.decisions.answer(body)
             except Refused as e:
@@ -185,6 +185,10 @@ class Engine:
         task = self._launch(body, limit, prompt)
         reused = self._slot.evaluate(task, prompt, behaviour.prompt_rate)
         times = RequestTimes(reused, len(prompt) - reused, len(generated), behaviour.prompt_rate, behaviour.write_rate)
+        if body.get("tools") and text.startswith("<think>"):
+            self._log.common("common_reasoning_budget", "activated, budget=2147483647 tokens")
+            if "</think>" in text:
+                self._log.common("common_reasoning_budget", "deactivated (natural end)")
         self._slot.write(task, generated, times)
         parsed = parse(text, tools=bool(body.get("tools")))
         finish = ("tool_calls" if parsed.calls else "stop") if ended else "length"

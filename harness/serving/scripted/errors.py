@@ -25,4 +25,7 @@ class Refused(Exception):
         self.fields = fields
 
     def body(self) -> dict[str, Any]:
-        return {"error": {"code": self.status, "message": self.message, "type": self.kind} | self.fields}
+        error = {"code": self.status, "message": self.message, "type": self.kind}
+        if self.status == 404:  # comes from another place in llama-server, with its keys in another order
+            error = {"message": self.message, "type": self.kind, "code": self.status}
+        return {"error": error | self.fields}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 
 # Every word is one token of the double's tokenizer, with or without the blank before it.
-_WORDS = tuple(
-    """
-    the a file list test item date title value line command parser output input result check state store load save name order
-    entry field note table number place change reader writer option moment reason record handle search answer before after
-    under over again first last every other small large early later still only never often
-    """.split()
-)
+_VOCABULARY = """
+the a file list test item date title value line command parser output input result check state store load save name order
+entry field note table number place change reader writer option moment reason record handle search answer before after
+under over again first last every other small large early later still only never often
+"""
+_WORDS = tuple(_VOCABULARY.split())
 _LINE = 14
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SLOT, SERVER = "slot {:>12}: id  0 | task {} | ", "srv  {:>12}: "
-_PROGRESS_S = 3.0
+SLOT, SERVER, COMMON = "slot {:>12}: id  0 | task {} | ", "srv  {:>12}: ", "cmn  {:>12}: "
 
 
 class Clock:
@@ -41,6 +40,9 @@ class ServerLog:
 
     def slot(self, function: str, task: int, text: str, level: str = "I") -> None:
         self._line(level, SLOT.format(function[:12], task) + text)
+
+    def common(self, function: str, text: str) -> None:
+        self._line("I", COMMON.format(function[:12]) + text)
 
     def continuation(self, text: str) -> None:
         """A further line of the message before, without a prefix."""

@@ -59,14 +59,14 @@ def _last_part(draft: Draft) -> str:
 def _longer(draft: Draft, tokens: int, part: str) -> Draft:
     extra = filler.more(tokens)
     if part == "think":
-        return replace(draft, think=draft.think.rstrip() + extra)
+        return replace(draft, think=draft.think.rstrip(" ") + extra)
     if part == "say":
-        return replace(draft, say=draft.say.rstrip() + extra)
+        return replace(draft, say=draft.say.rstrip(" ") + extra)
     if not draft.calls:
         raise ServingError("scenario: fill_in: call, but the reply has no call")
     name, arguments = draft.calls[-1]
     if isinstance(arguments, str):
-        arguments = arguments.rstrip() + extra
+        arguments = arguments.rstrip(" ") + extra
     else:
         key = next((k for k in reversed(arguments) if isinstance(arguments[k], str)), None)
         if key is None:

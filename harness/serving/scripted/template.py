@@ -21,6 +21,8 @@ _TOOLS_TAIL = (
     '<tool_call>\n{"name": NAME, "arguments": OBJECT}\n</tool_call>'
 )
 
+_EMPTY_INPUT = "attempting to parse an empty input; check that your input string or stream contains the expected JSON"
+
 Message = dict[str, Any]
 
 
@@ -124,11 +126,7 @@ def parse_error(text: str, error: ValueError) -> str:
     """llama-server's form of a JSON error; the reason is in this JSON library's words."""
     position = min(getattr(error, "pos", 0), len(text))
     line, column = text.count("\n", 0, position) + 1, position - (text.rfind("\n", 0, position) + 1) + 1
-    reason = (
-        "attempting to parse an empty input; check that your input string or stream contains the expected JSON"
-        if not text
-        else f"syntax error while parsing value - {error}"
-    )
+    reason = f"syntax error while parsing value - {error}" if text else _EMPTY_INPUT
     return f"[json.exception.parse_error.101] parse error at line {line}, column {column}: {reason}"
 
 
