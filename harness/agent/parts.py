@@ -78,6 +78,7 @@ class Parts:
     capped: CappedResults | None = None
     history: ClearHistory = field(default_factory=ClearHistory)
     reported: tuple[int, int] | None = None
+    request_extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def agent(self) -> AgentSettings:
@@ -97,6 +98,7 @@ class Parts:
             max_tokens=self.settings.server.max_tokens,
             seed=self.settings.seed,
             agent=self.agent.name,
+            mount=self.workspace.mount,
         )
         self.conversation.system(system)
         files = self._files() if self.agent.files_in_first_message else ""
@@ -112,6 +114,7 @@ class Parts:
             tools=parts.tools,
             max_tokens=self.settings.server.max_tokens,
             response_format=parts.response_format,
+            extra=self.request_extra,
         )
         outcome = self._exchange(request, attempt, len(self.conversation.messages))
         dropped = isinstance(outcome, Cut) and self.agent.on_cut == "drop"
@@ -127,6 +130,7 @@ class Parts:
             tools=self.protocol.parts(list(self.tools.values()), ()).tools,
             max_tokens=max_tokens,
             tag="summary",
+            extra=self.request_extra,
         )
         outcome = self._exchange(request, 0, len(messages), messages=messages)
         if not isinstance(outcome, (Reply, Cut)) or outcome.message is None:

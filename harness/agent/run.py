@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.agent.approval import rule
 from harness.agent.approval.advice import Decider
 from harness.agent.approval.answer import answerer
+from harness.agent.approval.registry import rule
 from harness.agent.approver import RuleApprover
 from harness.agent.context import context_policy
 from harness.agent.context.cap import READ_MORE, CappedResults
@@ -37,6 +37,7 @@ def run_agent(
     wants_tests: bool = False,
     count: CountSent | None = None,
     probe: Mapping[str, Any] | None = None,
+    request_extra: Mapping[str, Any] | None = None,
 ) -> Stop:
     """Runs one agent on one copy and returns how it ended.
 
@@ -46,6 +47,7 @@ def run_agent(
         wants_tests: the task asks for new tests (the evidence gate then looks for them).
         count: tokens of messages as they are sent, with their tools (harness.serving.counting); None when nobody can tell.
         probe: what is known of the server; the kv_shift policy needs its `moved_reuse` to be true.
+        request_extra: what every request body must carry besides, as the server wants it.
 
     Raises:
         SettingsError: a tool, prompt, rule or policy that does not exist.
@@ -57,7 +59,7 @@ def run_agent(
     if settings.approval.advice:
         decider = Decider(settings.approval.advice_url, wording_name=settings.approval.advice_wording)
     approver = RuleApprover(
-        rule(settings.approval.rule, root=workspace.root, mount=workspace.mount),
+        rule(settings.approval.rule, root=workspace.mount, host=workspace.root),
         answerer(settings.approval.answer),
         settings.approval.answer,
         steps,
@@ -90,5 +92,6 @@ def run_agent(
         n_ctx=n_ctx,
         count_sent=count,
         capped=capped,
+        request_extra=dict(request_extra or {}),
     )
     return AgentLoop(parts).run(instruction)

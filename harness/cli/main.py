@@ -12,9 +12,11 @@ import typer
 
 from analysis.server_log.cli import log_app
 from harness.agent.approval.cli import rules_app
+from harness.cli.report import report_command
 from harness.cli.run import run_command
 from harness.cli.show import show_command, status_command
 from harness.models.cli import models_app
+from harness.prereg.cli import check_command, power_command, register_command
 from harness.workspace.cli import tasks_app
 
 app = typer.Typer(
@@ -27,6 +29,10 @@ app = typer.Typer(
 app.command("run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run_command)
 app.command("show")(show_command)
 app.command("status")(status_command)
+app.command("register")(register_command)
+app.command("check")(check_command)
+app.command("report")(report_command)
+app.command("power")(power_command)
 app.add_typer(models_app, name="models")
 app.add_typer(log_app, name="log")
 app.add_typer(rules_app, name="rules")

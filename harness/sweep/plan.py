@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import harness
 from harness.models import LocalModel, resolve
 from harness.record.folder import RunFolder, run_id
+from harness.serving.scripted import scenario
 from harness.serving.servers import server_build
+from harness.serving.tape import tape_digest
 from harness.settings import RunSettings, ServerSettings
 from harness.sweep.compose import Cell, Place
 from harness.workspace.tasks import Task, load_task
@@ -61,19 +64,21 @@ def plan(cell: Cell, place: Place) -> RunPlan:
         "task": task.digest,
         "model": None if model is None else model.sha256,
         "server_build": server_build(settings.server),
-        "played": _played(settings.server),
+        "played": _played(settings.server, place.study),
     }
     return RunPlan(settings, cell.experiment, cell.overrides, identity, task, model, place.study, place.runs)
 
 
-def _played(server: ServerSettings) -> str | None:
+def scenario_folders(study: Path) -> tuple[Path, ...]:
+    """Where a study keeps scenarios of its own."""
+    return (study / "conf" / "scenarios",)
+
+
+def _played(server: ServerSettings, study: Path) -> str | None:
     """The digest of the scenario or tape that stands in for a model, None for a real one."""
     if server.kind == "scripted":
-        from harness.serving.scripted import scenario_digest
-
-        return scenario_digest(server.scenario or "")
+        file = scenario.find(server.scenario or "", scenario_folders(study))
+        return hashlib.sha256(file.read_bytes()).hexdigest()
     if server.kind == "tape":
-        from harness.serving.tape import tape_digest
-
         return tape_digest(Path(server.tape or ""))
     return None

@@ -17,15 +17,19 @@ from typing import Any
 
 from harness.agent.protocol import protocol
 from harness.agent.run import run_agent
+from harness.models import store_settings
 from harness.record.counting import count_requests
 from harness.record.events import EventSink, EventWriter, read_events
 from harness.record.folder import DIFF, GRADING, MANIFEST, RESULT, RunFolder, write_atomically, write_json
 from harness.record.summary import summarise
+from harness.serving.counting import TokenCounter
+from harness.serving.moved_reuse import moved_reuse
+from harness.serving.probe import facts
 from harness.serving.running import RunningServer
 from harness.serving.servers import open_server
 from harness.sweep.manifest import manifest
-from harness.sweep.plan import RunPlan
-from harness.workspace.copy import fresh_copy
+from harness.sweep.plan import RunPlan, scenario_folders
+from harness.workspace.copy import Copy, fresh_copy
 from harness.workspace.grading import grade
 from harness.workspace.sandbox import open_workspace
 from harness.workspace.tracking import TrackedWorkspace
@@ -53,8 +57,9 @@ def execute(plan: RunPlan, listener: EventSink | None = None) -> RunOutcome:
         return RunOutcome(plan.run_id, folder.path, folder.result())
     folder.begin()
     try:
-        _run(plan, folder, listener)
-        result = _finish(plan, folder)
+        copy = fresh_copy(plan.task, folder.path / COPY)
+        _run(plan, folder, copy, listener)
+        result = _finish(plan, folder, copy)
     except Exception as e:
         line = " ".join(str(e).split()) or type(e).__name__
         cause = type(e).__name__
@@ -66,16 +71,23 @@ def execute(plan: RunPlan, listener: EventSink | None = None) -> RunOutcome:
     return RunOutcome(plan.run_id, folder.path, result, seconds=time.monotonic() - started)
 
 
-def _run(plan: RunPlan, folder: RunFolder, listener: EventSink | None) -> None:
+def _run(plan: RunPlan, folder: RunFolder, copy: Copy, listener: EventSink | None) -> None:
     """The agent's part: server, copy, loop; then what only the running server can still tell."""
     settings = plan.settings
     with ExitStack() as stack:
-        copy = fresh_copy(plan.task, folder.path / COPY)
         workspace = stack.enter_context(open_workspace(copy, settings.sandbox, plan.task.packages))
         server = stack.enter_context(
-            open_server(settings.server, plan.model, folder.path, chat_template=settings.model.chat_template)
+            open_server(
+                settings.server,
+                plan.model,
+                folder.path,
+                chat_template=settings.model.chat_template,
+                scenario_dirs=scenario_folders(plan.study),
+                seed=settings.seed,
+            )
         )
-        write_json(folder.path / MANIFEST, manifest(plan, server))
+        probe = known_of(plan, server)
+        write_json(folder.path / MANIFEST, manifest(plan, server, probe))
         events = stack.enter_context(EventWriter(folder.events, listener))
         run_agent(
             settings,
@@ -85,10 +97,22 @@ def _run(plan: RunPlan, folder: RunFolder, listener: EventSink | None) -> None:
             instruction=plan.task.instruction,
             n_ctx=server.n_ctx or settings.server.n_ctx,
             wants_tests=plan.task.asks_for_tests,
+            count=TokenCounter(server.client()),
+            probe=probe,
+            request_extra=server.request_extra,
         )
         for row in _counts(folder, server, settings.protocol.name):
             events.emit("count", **row)
         events.emit("resources", **server.peak_memory())
+
+
+def known_of(plan: RunPlan, server: RunningServer) -> dict[str, Any]:
+    """The probe's facts; a policy that needs moved cache to be reused has that tried, on a slot that is emptied again."""
+    sha256 = None if plan.model is None else plan.model.sha256
+    known = facts(server, sha256, store_settings(plan.study).folder.parent / "probes")
+    if plan.settings.context.policy == "kv_shift":
+        known["moved_reuse"] = moved_reuse(server)
+    return known
 
 
 def _counts(folder: RunFolder, server: RunningServer, protocol_name: str) -> Iterable[dict[str, Any]]:
@@ -97,11 +121,10 @@ def _counts(folder: RunFolder, server: RunningServer, protocol_name: str) -> Ite
     return count_requests(list(read_events(folder.events)), client.apply_template, client.tokenize, wire)
 
 
-def _finish(plan: RunPlan, folder: RunFolder) -> dict[str, Any]:
+def _finish(plan: RunPlan, folder: RunFolder, copy: Copy) -> dict[str, Any]:
     """Grading on a fresh tree, the diff, and the result, written last."""
-    root = folder.path / COPY
-    write_atomically(folder.path / DIFF, diff(plan.task, root))
-    grading = grade(plan.task, root, plan.settings.sandbox)
+    write_atomically(folder.path / DIFF, diff(plan.task, copy.root))
+    grading = grade(plan.task, copy.root, plan.settings.sandbox)
     write_json(folder.path / GRADING, grading)
     result = summarise(folder.manifest(), list(read_events(folder.events)), grading)
     write_json(folder.path / RESULT, result)
