@@ -66,12 +66,12 @@ def grade_hidden_only(task: Task, workspace_root: Path, sandbox: SandboxSettings
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         tree = fresh_tree(task, workspace_root, Path(folder, "hidden"))
         add_hidden(task, tree)
-        return _graded(task, tree, task.hidden_tests, sandbox, names)
+        return _graded(task, tree, task.only_tests or task.hidden_tests, sandbox, names)
 
 
 def hidden_test_names(task: Task, sandbox: SandboxSettings) -> tuple[str, ...]:
     """The hidden tests, parameters included, as pytest collects them on the reference solution (without one: on the repo)."""
-    return _collected(task, sandbox, True)
+    return task.only_tests or _collected(task, sandbox, True)
 
 
 def visible_test_names(task: Task, sandbox: SandboxSettings) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ MAX_BYTES = 256 * 2**20
 MAX_FILES = 20_000
 CACHES = frozenset({"__pycache__", ".pytest_cache"})
 HARBOR_FILES = frozenset({"test.sh", "solve.sh", "Dockerfile"})
-OPTIONS = {"asks_for_tests": bool, "visible_tests": list, "packages": list}
+OPTIONS = {"asks_for_tests": bool, "visible_tests": list, "only_tests": list, "packages": list}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Task:
     """name: the folder's. digest: over all files. timeout_s: for one run of the hidden tests ([verifier].timeout_sec).
 
     From [metadata.calledshot]: asks_for_tests (the instruction asks for new tests), visible_tests (test files of the repo that the
-    agent sees; by default all that pytest's patterns find), packages (distributions the code needs beside pytest).
+    agent sees; by default all that pytest's patterns find), only_tests (the hidden tests that count, by pytest's names; by default
+    all in the hidden files), packages (distributions the code needs beside pytest).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Task:
     timeout_s: float
     visible_tests: tuple[str, ...]
     asks_for_tests: bool = False
+    only_tests: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
@@ -65,7 +67,7 @@ class Task:
 
     @cached_property
     def hidden_names(self) -> tuple[str, ...]:
-        return _names(self.hidden, self.hidden_tests)
+        return self.only_tests or _names(self.hidden, self.hidden_tests)
 
 
 def task_folders(study: Path | None = None) -> Iterator[Path]:
@@ -153,6 +155,7 @@ def _load(path: Path) -> Task:
         timeout_s=float(timeout),
         visible_tests=tuple(visible),
         asks_for_tests=options.get("asks_for_tests", False),
+        only_tests=tuple(options.get("only_tests", ())),
         packages=tuple(options.get("packages", ())),
         metadata=config.get("metadata", {}),
     )
