@@ -15,7 +15,7 @@ DATA = Path(__file__).parent / "data"
 PUBLISHED = ("ask_all", "first", "second_as_run", "second_printed")
 QUOTED = yaml.safe_load((DATA / "commands.yaml").read_text(encoding="utf-8"))["commands"]
 
-shell_text = st.text(st.sampled_from("ls cat-m=/~.;&|<>$`'\"\\\n\t{}()[]*?#!0129éс\0\r"), max_size=60)
+shell_text = st.text(st.sampled_from("ls cat-m=/~.;&|<>$`'\"\\\n\t{}()[]*?#!0129é\u0441\0\r"), max_size=60)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

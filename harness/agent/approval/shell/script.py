@@ -40,8 +40,8 @@ class Script:
         """Judge a command line (also one handed to eval or to another shell)."""
         if self.nesting >= _MAX_NESTING:
             raise AsksError("commands nested too deeply")
-        root = parse(text)
-        inner = replace(self, nesting=self.nesting + 1, source=root.text or b"", jumps=self.jumps)
+        root, source = parse(text)
+        inner = replace(self, nesting=self.nesting + 1, source=source)
         return inner.sequence(root.children, state)
 
     def run_words(self, words: list[Word], state: State, *, kept: bool) -> Outcome:

@@ -27,8 +27,8 @@ def text_of(node: Node) -> str:
     return node.text.decode("utf-8")
 
 
-def parse(command: str) -> Node:
-    """Return the root node of `command`, or raise AsksError with what stands in the way."""
+def parse(command: str) -> tuple[Node, bytes]:
+    """Return the root node of `command` and the bytes its offsets count in, or raise AsksError with what is in the way."""
     if len(command) > MAX_CHARACTERS:
         raise AsksError("a very long command")
     for character in command:
@@ -43,7 +43,8 @@ def parse(command: str) -> Node:
         raise AsksError("the command does not parse")
     _check_gaps(root, source)
     _check_heredocs(root, source)
-    return root
+    # Not root.text: the root starts at the first token, and offsets count from the first byte.
+    return root, source
 
 
 def join_lines(command: str) -> str:

@@ -17,6 +17,26 @@ _OPTION_KEYS = ("flags", "text", "read", "number", "optional", "pairs", "match",
 _ROW_KEYS = ("operands", "least", "most", "unless", "opens", "judge", "through", "output", "follow", "subcommands")
 _COMMAND_KEYS = (*_OPTION_KEYS, *_ROW_KEYS)
 _OPERANDS = ("read", "text", "text read", "number", "name", "none", "date")
+JUDGES = (
+    *(
+        "awk",
+        "cd",
+        "command",
+        "env",
+        "eval",
+        "exec",
+        "find",
+        "git",
+        "grep",
+        "jq",
+        "jump",
+        "ls",
+        "nohup",
+        "printf",
+        "pytest",
+    ),
+    *("python", "read", "rg", "sed", "set", "shell", "test", "words", "wrapper", "xargs"),
+)
 _OUTPUTS = ("number", "names")
 
 
@@ -90,6 +110,8 @@ def _command(name: str, row: Mapping[str, Any]) -> Command:
     operands = row.get("operands", "none")
     if operands not in _OPERANDS:
         raise ValueError(f"approval table: {name} has unknown operands {operands!r}; known: {', '.join(_OPERANDS)}")
+    if row.get("judge") not in (None, *JUDGES):
+        raise ValueError(f"approval table: {name} has an unknown judge {row['judge']!r}; known: {', '.join(JUDGES)}")
     if row.get("output") not in (None, *_OUTPUTS):
         raise ValueError(
             f"approval table: {name} has an unknown output {row['output']!r}; known: {', '.join(_OUTPUTS)}"
