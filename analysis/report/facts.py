@@ -45,7 +45,9 @@ def verdict_table(verdicts: Sequence[Mapping[str, Any]]) -> str:
         )
         for v in verdicts
     ]
-    return table("Predictions and their verdicts", ["id", "prediction", "verdict", "called", "why"], rows, raw=(2,))
+    return table(
+        "Predictions and their verdicts", ["id", "prediction", "verdict", "called", "why"], rows, raw=(2,), cards=True
+    )
 
 
 def _verdict(name: str) -> str:

@@ -14,6 +14,7 @@ from analysis.stats import Interval
 from analysis.tables.arms import Spread
 
 NOT_KNOWN = "not known"
+NUMERIC = ' class="num"'
 
 
 def text(value: Any) -> str:
@@ -56,22 +57,30 @@ def spread(found: Spread) -> str:
     return f"{middle.estimate:,.0f} (range {found.least:,.0f} to {found.most:,.0f}, n = {middle.n})"
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: Sequence[int] = ()) -> str:
-    """A table with a caption and scopes; the first cell of a row is its heading. raw: columns that are HTML already."""
-    top = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: Sequence[int] = (), cards: bool = False
+) -> str:
+    """A table with a caption and scopes; the first cell of a row is its heading.
+
+    raw: columns that are HTML already. cards: on a narrow screen every row becomes a card (for long texts).
+    """
+    listed = [list(row) for row in rows]
+    numeric = {i for i in range(1, len(head)) if any(_class(r[i]) == NUMERIC for r in listed)}
+    top = "".join(f'<th scope="col"{NUMERIC if i in numeric else ""}>{escape(h)}</th>' for i, h in enumerate(head))
     body = []
-    for row in rows:
+    for row in listed:
         cells = []
         for i, value in enumerate(row):
             shown = str(value) if i in raw else text(value)
             if i == 0:
                 cells.append(f'<th scope="row">{shown}</th>')
             else:
-                cells.append(f"<td{_class(value)}>{shown}</td>")
+                named = f' data-label="{escape(head[i], quote=True)}"' if cards else ""
+                cells.append(f"<td{_class(value)}{named}>{shown}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     label = escape(caption, quote=True)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><caption>{escape(caption)}</caption>'
+        f'<div class="scroll{" cards" if cards else ""}" tabindex="0" role="region" aria-label="{label}"><table><caption>{escape(caption)}</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 
@@ -79,7 +88,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], *, r
 def _class(value: Any) -> str:
     if value is None or value is pd.NA:
         return ' class="null"'
-    return ' class="num"' if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+    return NUMERIC if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
 
 
 def frame_table(caption: str, frame: pd.DataFrame) -> str:
@@ -95,7 +104,8 @@ def _python(value: Any) -> Any:
 def image(drawn: Figure, alt: str, caption: str) -> str:
     """A figure with its alternative text: what it shows, in words and numbers."""
     return (
-        f'<figure><img src="{data_uri(drawn)}" alt="{escape(alt, quote=True)}" loading="lazy">'
+        f'<figure><div class="plot" tabindex="0" role="region" aria-label="{escape(caption, quote=True)}">'
+        f'<img src="{data_uri(drawn)}" alt="{escape(alt, quote=True)}" loading="lazy"></div>'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
 

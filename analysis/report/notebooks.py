@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import tempfile
@@ -12,8 +13,9 @@ from typing import Any
 
 import jupytext
 import nbformat
+from jupyter_client import AsyncKernelManager
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbconvert import HTMLExporter
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
@@ -26,24 +28,49 @@ class NotebookError(ValueError):
     """A notebook that can't be run; one line with its name and the error of the cell."""
 
 
-def execute(name: str, runs: Path, verdicts: Sequence[Mapping[str, Any]] = ()) -> nbformat.NotebookNode:
-    """Runs one notebook over a runs folder and returns it with its outputs.
+def execute(
+    names: Sequence[str], runs: Path, verdicts: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, nbformat.NotebookNode]:
+    """Runs notebooks over a runs folder, one after the other in one fresh kernel, and returns them with their outputs.
+
+    One kernel, because starting it and importing pandas takes longer than the notebooks; its names are wiped in between.
 
     Raises:
         NotebookError: no such notebook, or a cell failed.
     """
+    notebooks = {name: _read(name) for name in names}
+    # Over sockets in the file system no other user of the machine can listen or join in.
+    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc" if os.name == "posix" else "tcp")
+    with _environment(runs, verdicts):
+        try:
+            for name, notebook in notebooks.items():
+                _run(name, notebook, kernel)
+        finally:
+            if kernel.has_kernel:
+                asyncio.run(kernel.shutdown_kernel(now=True))
+    return notebooks
+
+
+def _run(name: str, notebook: nbformat.NotebookNode, kernel: AsyncKernelManager) -> None:
+    wipe = nbformat.v4.new_code_cell("%reset -f")
+    notebook.cells.append(wipe)
+    place = {"metadata": {"path": str(FOLDER)}}
+    client = NotebookClient(notebook, km=kernel, timeout=TIMEOUT_S, startup_timeout=TIMEOUT_S, resources=place)
+    try:
+        client.execute()
+    except CellExecutionError as e:
+        raise NotebookError(f"{name}: {e.ename}: {e.evalue}") from e
+    except (CellTimeoutError, DeadKernelError, RuntimeError) as e:
+        raise NotebookError(f"{name}: {' '.join(str(e).split())[:300]}") from e
+    notebook.cells.remove(wipe)
+
+
+def _read(name: str) -> nbformat.NotebookNode:
     path = FOLDER / f"{name}.py"
     if not path.is_file():
         raise NotebookError(f"{name}: no such notebook; known: {', '.join(NAMES)}")
     notebook = jupytext.read(path)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    with _environment(runs, verdicts):
-        try:
-            NotebookClient(
-                notebook, timeout=TIMEOUT_S, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
-            ).execute()
-        except CellExecutionError as e:
-            raise NotebookError(f"{name}: {e.ename}: {e.evalue}") from e
     return notebook
 
 

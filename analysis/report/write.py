@@ -16,7 +16,7 @@ import pandas as pd
 from analysis.report import facts
 from analysis.report.figures import cache_figures, cost_figures, outcome_figures
 from analysis.report.html import paragraph, plain, section
-from analysis.report.notebooks import NAMES, execute, to_html
+from analysis.report.notebooks import NAMES, NotebookError, execute, to_html
 from analysis.report.runs_part import runs_part
 from analysis.tables import cross_check, differences, load, requests, runs
 from analysis.tables.published import published_runs
@@ -44,11 +44,11 @@ def write_report(
     """Writes the report on all finished runs at or below `runs_root` and returns its path.
 
     verdicts: dicts with id, wording, verdict, provenance, values, reason. experiment_dir: where plan.md is. published: a file of
-    published facts, shown beside the own runs. notebooks: which to execute; empty for none.
+    published facts, shown beside the own runs. notebooks: which to execute (one that fails is named in the
+    report); empty for none.
 
     Raises:
         RecordError: no such folder, or no finished run in it.
-        NotebookError: a notebook failed.
     """
     records = load(runs_root)
     if not records.runs:
@@ -141,9 +141,15 @@ def _runs_section(records: Records) -> list[str]:
 def _notebook_part(root: Path, verdicts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     if not names:
         return ""
+    try:
+        executed = execute(names, root, verdicts)
+    except NotebookError as e:
+        # A report without its notebooks is worth more than none; it says what is missing.
+        return section("notebooks", "Notebooks", paragraph(f"The notebooks could not be executed: {e}."))
     pieces = [
-        f'<details><summary>{escape(n.replace("_", " "))}</summary><div class="notebook">{_lower_headings(to_html(execute(n, root, verdicts)))}</div></details>'
-        for n in names
+        f"<details><summary>{escape(name.replace('_', ' '))}</summary>"
+        f'<div class="notebook">{_lower_headings(to_html(notebook))}</div></details>'
+        for name, notebook in executed.items()
     ]
     return section("notebooks", "Notebooks, as executed for this report", *pieces)
 
