@@ -16,7 +16,7 @@ from harness.serving.process import ServerProcess
 from harness.serving.threads import count_cores, physical_cores
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-GROUP_OF_TWO = "import subprocess, sys; p = subprocess.Popen(['sleep', '300']); print(p.pid, flush=True); p.wait()"
+GROUP_OF_TWO = "import subprocess, sys; p = subprocess.Popen(['sleep', '30']); print(p.pid, flush=True); p.wait()"
 
 
 def gone(pid: int) -> bool:
@@ -115,7 +115,7 @@ def test_last_words_are_the_ones_that_matter(tmp_path: Path, said: str, heard: s
 
 @LINUX
 def test_memory_is_the_peak_of_the_whole_tree() -> None:
-    held = "x = b'x' * 60_000_000; del x; print('ready', flush=True); import time; time.sleep(300)"
+    held = "x = b'x' * 60_000_000; del x; print('ready', flush=True); import time; time.sleep(30)"
     code = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {held!r}]); p.wait()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True

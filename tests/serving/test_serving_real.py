@@ -206,7 +206,7 @@ from harness.settings import ServerSettings
 settings = ServerSettings(kind=sys.argv[1], n_ctx=256, threads=1, binary=sys.argv[3] or None)
 with open_server(settings, resolve("smollm2-135m"), Path(sys.argv[2])) as server:
     print(server.pid, flush=True)
-    time.sleep(300)
+    time.sleep(30)
 """
 
 
