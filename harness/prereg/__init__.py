@@ -18,16 +18,16 @@ from harness.prereg.registration import Registration, RegistrationError, load_re
 from harness.prereg.study import Study, StudyError, find_study, study_facts
 
 if TYPE_CHECKING:
-    from harness.prereg.check import Line, Report, check
-    from harness.prereg.register import Registered, register
+    from harness.prereg.checking import Line, Report, check
+    from harness.prereg.registering import Registered, register
     from harness.prereg.verdicts import Judged, Verdict, Verdicts, judge
 
 _LATER = {
-    "Line": "check",
-    "Report": "check",
-    "check": "check",
-    "Registered": "register",
-    "register": "register",
+    "Line": "checking",
+    "Report": "checking",
+    "check": "checking",
+    "Registered": "registering",
+    "register": "registering",
     "Judged": "verdicts",
     "Verdict": "verdicts",
     "Verdicts": "verdicts",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.tables import all_tables
 from harness.prereg.cells import Cell
-from harness.prereg.check import Report, check
+from harness.prereg.checking import Report, check
 from harness.prereg.registration import load_registration
 from harness.prereg.study import Study
 from harness.record.folder import RecordError

@@ -26,7 +26,7 @@ def register_command(
 ) -> None:
     """Lock an experiment's predictions, plan, grid and tasks; says for each claim how it can lose."""
     from harness.prereg.adapters import compose_grid
-    from harness.prereg.register import register
+    from harness.prereg.registering import register
     from harness.prereg.show import registered_lines
 
     where = place(study, runs)

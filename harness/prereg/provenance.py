@@ -87,7 +87,7 @@ def standing_of_run(
     changed = _changed_inputs(manifest, study, under, named)
     if changed:
         return Standing(Provenance.CHANGED, changed, notes)
-    return Standing(*_by_history(study, str(named.get("file")), version, under, registration, history), notes)
+    return Standing(*_by_history(study, str(named.get("file")), version, registration, history), notes)
 
 
 def standing_without_runs(
@@ -136,7 +136,7 @@ def _changed_inputs(
     file = str(named.get("file"))
     prefix = file.removesuffix(f"experiments/{named.get('experiment')}/registration.json")
     locked = [f"{prefix}{path}" for path in under.files]
-    touched = [path for path in (*locked, file) if any(_is_under(path, dirty) for dirty in study.get("dirty") or ())]
+    touched = [path for path in locked if any(_is_under(path, dirty) for dirty in study.get("dirty") or ())]
     if touched and study.get("commit") is not None:
         return f"the run was made with uncommitted changes in {', '.join(touched)}"
     task = manifest.get("task") or {}
@@ -150,7 +150,6 @@ def _by_history(
     study: Mapping[str, Any],
     file: str,
     version: Version,
-    under: Version,
     registration: Registration,
     history: History | None,
 ) -> tuple[Provenance, str]:
@@ -164,10 +163,10 @@ def _by_history(
         cause = "a shallow clone" if is_shallow else "the history was rewritten, or this is another repository"
         return Provenance.UNVERIFIABLE, f"the run's commit {commit[:12]} is not here ({cause})"
     at_run = registration_at(history, commit, file)
-    if at_run is None or at_run.with_digest(under.digest) is None:
+    if at_run is None or at_run.with_digest(version.digest) is None:
         return Provenance.LATE, f"committed after the run: its commit {commit[:12]} does not hold the registration"
-    for path, digest in under.files.items():
-        prefix = file.removesuffix(f"experiments/{registration.experiment}/registration.json")
+    prefix = file.removesuffix(f"experiments/{registration.experiment}/registration.json")
+    for path, digest in at_run.latest.files.items():
         content = history.file_at(commit, f"{prefix}{path}")
         if content is None or hashlib.sha256(content).hexdigest() != digest:
             return Provenance.CHANGED, f"{path} in the run's commit {commit[:12]} is not what was registered"

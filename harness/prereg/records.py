@@ -85,18 +85,23 @@ def read_records(folder: Path, experiment: str, grid: Sequence[Cell] | None, sum
 def _read(run: RunFolder, experiment: str, grid: Sequence[Cell] | None, summarise: Summarise) -> RunRecord:
     manifest, stated = run.manifest(), run.result()
     grading = run.grading() if (run.path / GRADING).is_file() else None
-    derived = summarise(manifest, list(read_events(run.events)), grading)
+    events = list(read_events(run.events))
+    derived = summarise(manifest, events, grading)
     edited = {
         key: (stated.get(key), derived.get(key))
         for key in dict.fromkeys((*derived, *stated))
         if not _equal(stated.get(key), derived.get(key))
     }
-    cell, foreign = _place(run, manifest, experiment, grid)
+    cell, foreign = _place(run, manifest, events, experiment, grid)
     return RunRecord(str(manifest["run_id"]), run.path, manifest, derived, edited, foreign, cell)
 
 
 def _place(
-    run: RunFolder, manifest: Mapping[str, Any], experiment: str, grid: Sequence[Cell] | None
+    run: RunFolder,
+    manifest: Mapping[str, Any],
+    events: Sequence[Mapping[str, Any]],
+    experiment: str,
+    grid: Sequence[Cell] | None,
 ) -> tuple[Cell | None, str | None]:
     if manifest["experiment"] != experiment:
         return None, f"it is a run of the experiment {manifest['experiment']!r}"
@@ -104,9 +109,16 @@ def _place(
         return None, "its manifest was edited: the run id does not fit the identity"
     if run.path.name != manifest["run_id"]:
         return None, f"its folder is named otherwise than its run id {manifest['run_id']}"
+    settings = flatten(manifest["settings"])
+    for key, value in flatten(manifest["identity"].get("settings") or {}).items():
+        if settings.get(key) != value:
+            return None, f"its manifest was edited: {key} is {settings.get(key)!r}, its identity has {value!r}"
+    start: Mapping[str, Any] = next((e for e in events if e["event"] == "start"), {})
+    for name, key in (("n_ctx", "server.n_ctx"), ("seed", "seed")):
+        if name in start and key in settings and start[name] != settings[key]:
+            return None, f"its events say {name} {start[name]}, its manifest {settings[key]}"
     if grid is None:
         return None, None
-    settings = flatten(manifest["settings"])
     cell = next((cell for cell in grid if cell.fits(settings)), None)
     if cell is None:
         nearest = min(grid, key=lambda c: sum(settings.get(k) != v for k, v in c.settings.items()), default=Cell({}))

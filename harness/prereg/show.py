@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from harness.prereg.check import Report
+from harness.prereg.checking import Report
 from harness.prereg.power import PowerReport
-from harness.prereg.register import Registered
+from harness.prereg.registering import Registered
 from harness.prereg.score import Scores
 from harness.prereg.separate import MOST, POWER
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from harness.paths import shipped
-from harness.prereg.check import Report, check
+from harness.prereg.checking import Report, check
 from harness.prereg.language import PUBLISHED_TABLES
 from harness.prereg.language.schema import Type, plain
 from harness.prereg.predictions import Part, PredictionError, load_predictions

@@ -15,7 +15,7 @@ import pandas as pd
 
 from harness.prereg.cells import Cell
 from harness.prereg.history import History
-from harness.prereg.predictions import Prediction, Predictions, load_predictions
+from harness.prereg.predictions import Prediction, PredictionError, Predictions, load_predictions
 from harness.prereg.provenance import LIMITS, Provenance, Standing, standing_of_run, standing_without_runs, worst
 from harness.prereg.published import published_tables
 from harness.prereg.records import Records, Summarise, read_records
@@ -97,6 +97,7 @@ def check(
     if runs is None or tables is None or summarise is None:
         raise RegistrationError(f"{study.experiment}: its runs are needed to check it; name their folder")
     registration = load_registration(study.registration)
+    _check_names(study, predictions, registration)
     cells = registration.latest.cells if registration else grid
     records = read_records(runs, study.experiment, cells, summarise)
     frames = _frames(tables(runs) if records.counted else {}, records)
@@ -114,6 +115,15 @@ def check(
         lines = _registered_lines(study, predictions, registration, records, history, judged)
     problems = records.problems(cells) + _study_problems(study, registration, history)
     return Report(study.experiment, tuple(lines), tuple(problems), score([line.judged for line in lines]), LIMITS)
+
+
+def _check_names(study: Study, predictions: Predictions, registration: Registration | None) -> None:
+    if predictions.experiment != study.experiment:
+        raise PredictionError(
+            f"{study.predictions}: experiment: says {predictions.experiment!r}, but its folder is {study.experiment!r}"
+        )
+    if registration is not None and registration.experiment != study.experiment:
+        raise RegistrationError(f"{study.registration}: this is the registration of {registration.experiment!r}")
 
 
 def _check_published(study: Study, predictions: Predictions, tries: int) -> Report:
