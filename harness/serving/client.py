@@ -18,6 +18,8 @@ from harness.serving.errors import ServingError
 from harness.serving.outcome import ChatRequest, Outcome, ServerError
 
 CHAT = "/v1/chat/completions"
+# Tells the double, and whoever reads the traffic, which requests are the agent's own.
+TAG_HEADER = "X-Called-Shot-Tag"
 # Set by a transport that knows the time a request took better than the client: the tape's, when it is replayed.
 MS_EXTENSION = "called_shot_ms"
 CONNECT_TIMEOUT_S = 10.0
@@ -80,7 +82,7 @@ class ChatClient:
             response = self._http.post(
                 self.base_url + CHAT,
                 content=content,
-                headers={"Content-Type": "application/json"},
+                headers={"Content-Type": "application/json", TAG_HEADER: request.tag},
                 timeout=self._timeout,
             )
         except httpx.HTTPError as e:

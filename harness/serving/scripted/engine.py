@@ -2,7 +2,7 @@
 
 A request that does not fit the window, or whose history can't be rendered, is refused as llama-server refuses it and uses up no
 step of the scenario. Requests of the harness that are not the agent's (told by the header X-Called-Shot-Tag) are answered with
-a short text and use up no step either. Erasing the slot starts the scenario again: a run begins with an erased slot, so what was
+filler and use up no step either. Erasing the slot starts the scenario again: a run begins with an erased slot, so what was
 asked before it leaves no trace.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.serving.errors import ServingError
-from harness.serving.scripted import documents, log, template
+from harness.serving.scripted import documents, filler, log, template
 from harness.serving.scripted.errors import Refused
 from harness.serving.scripted.failures import FAILURES, OVERFLOW, Facts, Transport
 from harness.serving.scripted.log import Clock, ServerLog
@@ -28,7 +28,7 @@ from harness.serving.scripted.slot import Slot
 from harness.serving.scripted.timing import RequestTimes
 from harness.serving.scripted.tokenizer import EOS, detokenize, tokenize
 
-SIDE_REPLY = "This is a summary of what was done so far."
+_SIDE_TOKENS = {"summary": 400}
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,12 @@ class Engine:
 
     def _next(self, body: dict[str, Any], prompt: list[int], tag: str) -> tuple[Step, Draft]:
         if tag != "agent":
-            return Step(), Draft(say=SIDE_REPLY)
+            return Step(), Draft(say=filler.prose(_SIDE_TOKENS.get(tag, 8), tag))
         seen = view(body, self._requests, len(prompt), self.n_ctx, self._read)
         self._requests += 1
         self._read = seen.read_before
         try:
-            return self._player.next(seen, self._replies)
+            return self._player.next(seen)
         except ServingError as e:
             raise self._exception(Refused(500, str(e))) from e
 

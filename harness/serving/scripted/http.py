@@ -12,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from harness.serving.client import TAG_HEADER
 from harness.serving.scripted import documents
 from harness.serving.scripted.engine import Answer, Engine
 from harness.serving.scripted.errors import Refused
 from harness.serving.scripted.tokenizer import detokenize, pieces, tokenize
 
-TAG_HEADER = "X-Called-Shot-Tag"
 _JSON = "application/json; charset=utf-8"
 
 

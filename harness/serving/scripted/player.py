@@ -27,13 +27,10 @@ class Player:
         simulation = self._scenario.simulation
         self._agent = SimulatedAgent(simulation, self._seed) if simulation else None
 
-    def next(self, view: RequestView, reply: int) -> tuple[Step, Draft]:
-        """The step for this request and its reply, before it is given a size; raises ServingError when none is left.
-
-        reply: the number the reply's ids are made of.
-        """
+    def next(self, view: RequestView) -> tuple[Step, Draft]:
+        """The step for this request and its reply, before it is given a size; raises ServingError when none is left."""
         if self._agent is not None:
-            return Step(), self._agent.next(view, reply)
+            return Step(), self._agent.next(view)
         for number, step in enumerate(self._scenario.steps):
             if (step.times is None or self._played[number] < step.times) and step.when.holds(view):
                 self._played[number] += 1

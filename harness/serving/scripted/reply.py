@@ -34,13 +34,15 @@ class Draft:
 
 def of_size(draft: Draft, tokens: int, part: str | None = None) -> Draft:
     """The draft drawn out to exactly `tokens` tokens; raises ServingError when it is larger already."""
+    longer, extra = draft, 0
     for _ in range(4):
-        missing = tokens - draft.tokens()
+        missing = tokens - longer.tokens()
         if missing == 0:
-            return draft
-        if missing < 0:
+            return longer
+        extra += missing  # the seam between the text and what is added may cost a token more or less than alone
+        if extra < 0:
             break
-        draft = _longer(draft, missing, part or _last_part(draft))
+        longer = _longer(draft, extra, part or _last_part(draft))
     raise ServingError(f"scenario: a reply of {tokens} tokens was asked for, but its text has {draft.tokens()}")
 
 

@@ -16,7 +16,7 @@ class RequestView:
     """number: which request of the agent's this is, from 0. prompt_tokens: the size of its prompt. n_ctx: the window.
 
     reads: path -> text, for every file whose content stands in the conversation now. read_before: the paths that stood in
-    this or an earlier request. call_ids: the calls in the history.
+    this or an earlier request. last_call: name and path of the newest call in the history.
     """
 
     number: int
@@ -27,7 +27,7 @@ class RequestView:
     seed: int | None = None
     reads: dict[str, str] = field(default_factory=dict)
     read_before: frozenset[str] = frozenset()
-    call_ids: frozenset[str] = frozenset()
+    last_call: tuple[str, str] | None = None
 
     def last(self, role: str) -> str:
         """The text of the last message of a role; empty when there is none."""
@@ -44,9 +44,9 @@ def view(body: dict[str, Any], number: int, prompt_tokens: int, n_ctx: int, read
     calls = _calls(messages)
     reads: dict[str, str] = {}
     for message in messages:
-        path = calls.get(str(message.get("tool_call_id")))
+        name, path = calls.get(str(message.get("tool_call_id")), ("", ""))
         content = text(message)
-        if message.get("role") == "tool" and path and not content.startswith((PLACEHOLDER, "error:")):
+        if message.get("role") == "tool" and name in READS and path and not content.startswith((PLACEHOLDER, "error:")):
             reads[path] = content
     seed = body.get("seed")
     return RequestView(
@@ -58,7 +58,7 @@ def view(body: dict[str, Any], number: int, prompt_tokens: int, n_ctx: int, read
         seed=seed if isinstance(seed, int) else None,
         reads=reads,
         read_before=read_before | reads.keys(),
-        call_ids=frozenset(calls),
+        last_call=next(reversed(calls.values()), None),
     )
 
 
@@ -69,13 +69,13 @@ def text(message: dict[str, Any]) -> str:
     return content or ""
 
 
-def _calls(messages: list[dict[str, Any]]) -> dict[str, str]:
-    """Call id -> the path it reads (empty for another kind of call)."""
-    found: dict[str, str] = {}
+def _calls(messages: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Call id -> the call's name and its `path` argument (empty for a call without one)."""
+    found: dict[str, tuple[str, str]] = {}
     for message in messages:
         for call in message.get("tool_calls") or []:
             function = call.get("function") or {}
-            found[str(call.get("id"))] = _path(function) if function.get("name") in READS else ""
+            found[str(call.get("id"))] = (str(function.get("name")), _path(function))
     return found
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.serving.scripted import filler
-from harness.serving.scripted.ids import call_id
 from harness.serving.scripted.reply import Draft, of_size
 from harness.serving.scripted.request import RequestView
 from harness.serving.scripted.simulation_task import Shelf
@@ -69,7 +68,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Draw:
-    """What one useful step does. call, result: tokens."""
+    """What one useful step does. think, call, result: tokens (a write has no result to speak of)."""
 
     think: int
     write: bool
@@ -88,18 +87,24 @@ def draw(simulation: Simulation, seed: int | str, number: int) -> Draw:
     write = rng.random() < s.write
     think = rng.randint(*s.thinking)
     call = rng.randint(*s.write_call) if write else s.read_call
-    result = rng.randint(*s.results)
+    result = 0 if write else rng.randint(*s.results)
+    # The order of the draws is the clearing simulation's; what it does not have comes last.
     need, age = rng.random() < s.needs_older, 1 + int(rng.expovariate(s.age_rate))
     slip, stop = rng.random() < s.mistake, rng.random() < s.stops_early
 
     def scaled(tokens: int) -> int:
         return max(20, int(tokens * s.scale))
 
-    return Draw(scaled(think), write, scaled(call) if write else call, scaled(result), need, age, slip, stop)
+    return Draw(
+        scaled(think), write, scaled(call) if write else call, scaled(result) if result else 0, need, age, slip, stop
+    )
 
 
 class SimulatedAgent:
-    """Answers one run's requests. Replies are known again by their call ids, so it needs an agent with native calls."""
+    """Answers one run's requests.
+
+    A reply has arrived when its call is the newest of the history; no two replies in a row call the same tool on the same path.
+    """
 
     def __init__(self, simulation: Simulation, seed: int | None) -> None:
         self._s = simulation
@@ -109,19 +114,20 @@ class SimulatedAgent:
         self._reads: list[str] = []
         self._queue: list[Draft] = []
         self._attempts = 0
-        self._sent: str | None = None
+        self._sent: tuple[str, str] | None = None
 
-    def next(self, view: RequestView, reply: int) -> Draft:
-        """The draft of reply number `reply` (the number its call ids are made of)."""
+    def next(self, view: RequestView) -> Draft:
+        """The reply to a request."""
         if self._seed is None:
             self._seed = view.seed or 0
-        if self._sent is not None and (self._sent in view.call_ids or self._attempts >= _ATTEMPTS):
+        if self._sent is not None and (self._sent == view.last_call or self._attempts >= _ATTEMPTS):
             self._arrived()
         if not self._queue:
             self._plan(view)
         self._attempts += 1
-        self._sent = call_id(reply, 0)
-        return self._queue[0]
+        draft = self._queue[0]
+        self._sent = next(((name, str(arguments["path"])) for name, arguments in draft.calls), ("", ""))
+        return draft
 
     def _arrived(self) -> None:
         for name, arguments in self._queue.pop(0).calls:
