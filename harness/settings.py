@@ -182,7 +182,8 @@ class RunSettings:
         return plain
 
 
-# Where a run happens and how long the harness waits for a server to start can't change what the model is asked.
+# Where a run happens and how long the harness waits for a server to start can't change what the model is asked. Of what stands
+# in for a model (a scenario, a tape) the digest counts, not the name.
 NOT_IDENTITY: dict[str, tuple[str, ...]] = {
     "server": (
         "start_timeout_s",
@@ -191,6 +192,7 @@ NOT_IDENTITY: dict[str, tuple[str, ...]] = {
         "binary",
         "url",
         "api_key",
+        "scenario",
         "tape",
         "record_tape",
         "decision_url",

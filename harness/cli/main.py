@@ -19,6 +19,8 @@ from harness.models.cli import models_app
 from harness.prereg.cli import check_command, power_command, register_command
 from harness.workspace.cli import tasks_app
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="calledshot",
     no_args_is_help=True,
@@ -42,15 +44,16 @@ app.add_typer(tasks_app, name="tasks")
 def main() -> None:
     """Entry point. Every error of ours is a ValueError with one line; its `exit_code` (2 unless it says otherwise) is kept."""
     try:
-        app(standalone_mode=False)
-    except typer.Exit as e:
-        sys.exit(e.exit_code)
+        # Without its standalone mode typer hands an exit code back instead of leaving with it.
+        code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted; what is finished stays, run the same command to go on", file=sys.stderr)
-        sys.exit(130)
+        code = INTERRUPTED
     except typer.TyperException as e:
-        e.show()
-        sys.exit(2)
+        print(f"calledshot: {e.format_message()} (see calledshot --help)", file=sys.stderr)
+        code = 2
     except ValueError as e:
         print(f"calledshot: {e}", file=sys.stderr)
-        sys.exit(getattr(e, "exit_code", 2))
+        code = getattr(e, "exit_code", 2)
+    if code == INTERRUPTED:
+        print("interrupted; what is finished stays, run the same command to go on", file=sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)

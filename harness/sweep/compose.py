@@ -63,7 +63,7 @@ def _search_path(study: Path) -> ConfigSearchPath:
     path = create_config_search_path(str(shipped("conf")))
     own = study / "conf"
     if own.is_dir() and own.resolve() != shipped("conf").resolve():
-        path.append("study", f"file://{own}")
+        path.prepend("study", f"file://{own}", anchor="schema")
     return path
 
 

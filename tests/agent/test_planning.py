@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from harness.agent.planning import RETRY_LIMIT, STATUSES, Plan, planning_tools
 from harness.agent.tools.base import ToolError, call
-import contextlib
 
 
 @pytest.fixture

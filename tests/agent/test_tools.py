@@ -12,6 +12,7 @@ from harness.agent.tools.base import BAD_ARGUMENTS, Tool, ToolError, call
 from harness.agent.tools.fetch import check_url, fetch_tool
 from harness.agent.tools.files import file_tools
 from harness.agent.tools.search import search_tools
+from harness.agent.tools.steady import steady
 from harness.agent.workspace import CommandResult, TreeChange
 from harness.workspace.paths import resolve
 
@@ -171,3 +172,10 @@ def test_fetch_reads_an_allowed_host_and_follows_no_redirect_out(http_site):
     assert "not an allowed host" in refused.text
     assert "answered 404" in call({"fetch": tool}, "fetch", f'{{"url": "{http_site.url}/no"}}').text
     assert "[cut at 200000 bytes]" in call({"fetch": tool}, "fetch", f'{{"url": "{http_site.url}/big"}}').text
+
+
+def test_equal_runs_give_equal_output_text():
+    one = "3 passed in 0.12s\n<C object at 0x7f3a2b1c0d50> in 12.5s (0:00:12)\nRan 2 tests in 0.001s\nx = 0x1f\n"
+    other = "3 passed in 4.56s\n<C object at 0x55aa00bb11cc> in 99.9s (0:01:39)\nRan 2 tests in 0.003s\nx = 0x1f\n"
+    assert steady(one) == steady(other) == steady(steady(one))
+    assert steady("def f():\n    return 1.5\n") == "def f():\n    return 1.5\n"

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from harness.agent.approval.answer import REFUSAL
 from harness.agent.tools.base import Tool, ToolError
+from harness.agent.tools.steady import steady
 from harness.agent.workspace import CommandResult, Workspace
 from harness.record.events import EventSink
 
@@ -19,8 +20,8 @@ class Approver(Protocol):
 
 
 def joined(result: CommandResult, limit: int) -> str:
-    """stdout then stderr, the last `limit` characters of it."""
-    text = result.stdout + result.stderr
+    """stdout then stderr, the last `limit` characters of it, without durations and addresses (see steady)."""
+    text = steady(result.stdout + result.stderr)
     return text[-limit:] if limit else ""
 
 
