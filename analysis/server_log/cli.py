@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -37,17 +38,20 @@ def parse_command(
             _print(log)
     except LogError as error:
         typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
+        sys.exit(2)  # holds under any caller, also one that runs the app with standalone_mode off
 
 
-COLUMNS = ("slot", "task", "prompt", "cached", "processed", "generated", "prompt ms", "eval ms", "status")
+COLUMNS = ("slot", "task", "prompt", "cached", "read", "written", "prompt ms", "eval ms", "status")
 
 
 def _print(log: LogStream) -> None:
     console = Console()
-    table = Table(*COLUMNS, caption="~ follows by arithmetic; - the log does not say", caption_justify="left")
-    for column in table.columns[2:8]:
-        column.justify = "right"
+    table = Table(
+        box=box.SIMPLE_HEAD, caption="~ follows by arithmetic; - the log does not say", caption_justify="left"
+    )
+    for name in COLUMNS:
+        status = name == "status"
+        table.add_column(name, justify="left" if status else "right", no_wrap=not status, overflow="fold")
     rows = 0
     for row in log:
         rows += 1

@@ -61,7 +61,6 @@ class Notes:
     counts: Counter[str] = field(default_factory=Counter)
     on_event: Callable[[Event], None] | None = None
     launched: int = 0
-    restarts: int = 0
 
     def warn(self, name: str, times: int = 1) -> None:
         self.counts[name] += times
@@ -69,6 +68,9 @@ class Notes:
     def event(self, kind: EventKind, **fields: str | int | None) -> None:
         if self.on_event is not None:
             self.on_event(Event(kind=kind, launched=self.launched, **fields))  # type: ignore[arg-type]
+
+    def restarts(self) -> int:
+        return self.counts["restart"] + self.counts["silent_restart"]
 
     def warnings(self) -> list[str]:
         """One line per kind, with its count, in a fixed order."""

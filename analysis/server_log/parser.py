@@ -68,7 +68,7 @@ class LogStream:
 
     @property
     def restarts(self) -> int:
-        return self._notes.restarts
+        return self._notes.restarts()
 
     @property
     def warnings(self) -> list[str]:

@@ -202,6 +202,10 @@ class Process:
         if self.lines - line <= NEAR_LINES and task.error is None:
             task.error = text
 
+    def wants_http(self) -> bool:
+        """Whether an HTTP line makes a difference: most of a log's do not."""
+        return self._cancel is not None or self.notes.on_event is not None
+
     def http(self, method: str, path: str, status: int) -> None:
         self._cancel = None
         self.notes.event("http", instance=self.instance, method=method, path=path, status=status)
@@ -225,7 +229,6 @@ class Process:
         self.seen = False
         self._highest = self._clock = 0
         self.run += 1
-        self.notes.restarts += 1
 
     def finish(self) -> None:
         """The log ends here."""

@@ -31,6 +31,8 @@ class Block(NamedTuple):
 
 def blocks(source: Source, notes: Notes) -> Iterator[Block]:
     """Blocks of a path (a string is always a path) or of lines, with or without their line ends."""
+    if isinstance(source, str) and "\n" in source:
+        raise LogError("text was given where a path or lines are wanted; pass text.splitlines()")
     if isinstance(source, str | os.PathLike):
         return _of_path(Path(source), notes)
     return _of_lines(source)
@@ -54,6 +56,10 @@ def _of_path(path: Path, notes: Notes) -> Iterator[Block]:
                 yield from _of_chunks(iter(lambda: file.read(BLOCK), b""), notes)
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        if isinstance(error, LogError):
+            raise
+        raise LogError(f"cannot read the log {str(path)!r}: {error}") from error
 
 
 def _utf16(file: IO[bytes]) -> Iterator[bytes]:

@@ -20,14 +20,16 @@ COMMON = re.compile(
     rb"|       eval time = +(\d+\.\d+) ms / +(\d+) tokens"
     rb"|processing task(?:, is_child = ([01]))?()"
     rb"|stop processing: n_(?:tokens|past) = (\d+), truncated = ([01])"
+    rb"|(?:cached )?n_(?:tokens|past) = (\d+), memory_seq_rm \[()"
+    rb"|new prompt, n_ctx_slot = (\d+), .*(?:n_prompt_tokens|task\.n_tokens) = (\d+)"
     rb"|      total time = |   graphs reused = )"
 )
 """The messages every request prints, behind ``| task ``; which one it was is the last group that matched."""
-IS_PROMPT, IS_EVAL, IS_LAUNCH, IS_RELEASE, IS_NOTHING = 3, 5, 7, 9, 1
+IS_NOTHING, IS_PROMPT, IS_EVAL, IS_LAUNCH, IS_RELEASE, IS_REUSE, IS_SIZE = 1, 3, 5, 7, 9, 11, 13
 UNTAGGED_TIMING = re.compile(rb"(?<!print: )(?<!timings: )(prompt |\s|^)eval time = +(\d+\.\d+) ms / +(\d+) tokens")
-PROMPT_SIZE = re.compile(rb"n_ctx_slot = (\d+), .*(?:n_prompt_tokens|task\.n_tokens) = (\d+)")
+TOKENIZED = re.compile(rb"prompt tokenized, n_ctx_slot = (\d+), .*n_prompt_tokens = (\d+)")
 AT_LEAST_ONE = re.compile(rb"(?:n_prompt_tokens|task\.n_tokens\(\)) = (\d+)")
-REUSE = re.compile(rb"(?:cached )?n_(?:tokens|past) = (\d+), memory_seq_rm \[|kv cache rm \[(\d+), end\)")
+CACHE_RM = re.compile(rb"kv cache rm \[(\d+), end\)")
 WAS_SET = re.compile(rb"n_past was set to (\d+)")
 CHECKPOINT_PAST = re.compile(rb"n_past = (\d+)")
 DRAFT = re.compile(rb"draft acceptance(?: rate)? = +\S+ \( *(\d+) accepted / *(\d+) generated\)")
@@ -79,9 +81,15 @@ def feed(process: Process, lines: Iterable[bytes]) -> None:
             ms, count = match.group(4, 5)
             task.eval_ms = float(ms)
             task.generated = int(count)
-        else:
+        elif kind == IS_RELEASE:
             count, truncated = match.group(8, 9)
             process.release(task, int(count), truncated == b"1")
+        elif kind == IS_REUSE:
+            # Repeats for every batch; in a log that begins in the middle the first one seen need not be the first.
+            if task.reuse is None and (task.launched or task.sized):
+                task.reuse = int(match[10])
+        else:
+            _sized(task, match[12], match[13])
 
 
 def _tagged(process: Process, head: bytes, rest: bytes) -> None:
@@ -102,29 +110,26 @@ def _header(process: Process, task: Task, message: bytes) -> None:
     process.header = task
 
 
-def _size(process: Process, task: Task, message: bytes) -> None:
-    match = PROMPT_SIZE.search(message)
-    if match is not None:
-        task.n_ctx = int(match[1])
-        task.prompt = int(match[2])
-        task.reuse = None
-        task.sized = True
+def _sized(task: Task, window: bytes, prompt: bytes) -> None:
+    task.n_ctx, task.prompt, task.reuse, task.sized = int(window), int(prompt), None, True
 
 
-def _reuse(process: Process, task: Task, message: bytes) -> None:
-    if task.reuse is not None or not (task.launched or task.sized):
-        return  # repeats for every batch; in a log that begins in the middle the first one seen need not be the first
-    match = REUSE.match(message)
+def _tokenized(process: Process, task: Task, message: bytes) -> None:
+    match = TOKENIZED.match(message)
     if match is not None:
-        task.reuse = int(match[1] or match[2])
+        _sized(task, match[1], match[2])
+
+
+def _removed(process: Process, task: Task, message: bytes) -> None:
+    match = CACHE_RM.match(message)
+    if match is not None and task.reuse is None and (task.launched or task.sized):
+        task.reuse = int(match[1])
 
 
 def _past(process: Process, task: Task, message: bytes) -> None:
     match = WAS_SET.match(message)
     if match is not None:
         task.reuse_hint = int(match[1])
-    else:
-        _reuse(process, task, message)
 
 
 def _restored(process: Process, task: Task, message: bytes) -> None:
@@ -169,11 +174,8 @@ def _cut(process: Process, task: Task, message: bytes) -> None:
 
 HANDLERS: dict[bytes, Callable[[Process, Task, bytes], None]] = {
     b"": _header,
-    b"prompt ": _size,
-    b"new pro": _size,
-    b"n_token": _reuse,
-    b"cached ": _reuse,
-    b"kv cach": _reuse,
+    b"prompt ": _tokenized,
+    b"kv cach": _removed,
     b"n_past ": _past,
     b"restore": _restored,
     b"forcing": _forcing,
@@ -187,8 +189,15 @@ HANDLERS: dict[bytes, Callable[[Process, Task, bytes], None]] = {
 
 
 def _untagged(process: Process, line: bytes) -> None:
+    if line.endswith(b"all slots are idle"):
+        return
     process.lines += 1
-    if b"eval time = " in line and process.header is not None and b"print_timings" not in line:
+    if b"request: " in line and b"got exception: " not in line and b"send_error: " not in line:
+        if process.wants_http():
+            match = HTTP.search(line)
+            if match is not None:
+                process.http(match[1].decode(), match[2].decode("utf-8", "replace"), int(match[3]))
+    elif b"eval time = " in line and process.header is not None and b"print_timings" not in line:
         _timing(process, process.header, line)
     elif b"cancel task, id_task" in line:
         match = CANCEL.search(line)
@@ -215,10 +224,6 @@ def _untagged(process: Process, line: bytes) -> None:
     elif b"listening" in line or b"model loaded" in line:
         if STARTED.search(line) is not None:
             process.on_start(process)
-    elif b"request: " in line:
-        match = HTTP.search(line)
-        if match is not None:
-            process.http(match[1].decode(), match[2].decode("utf-8", "replace"), int(match[3]))
     elif b'"request"' in line or b"] request " in line:
         structured.http(process, line)
     elif b"build" in line:

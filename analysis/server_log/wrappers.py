@@ -20,7 +20,7 @@ PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
-ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b\([AB0]|#033\[[0-9;]*m")  # the last: as rsyslog writes an escape
 LLAMA_SWAP = re.compile(rb"\[(?:INFO|WARN|ERROR|DEBUG)\] |<[\w./-]+> ")
 OLLAMA = re.compile(rb"time=\S+ level=[A-Z]+ |\[GIN\] ")
 
@@ -39,7 +39,7 @@ class Wrapper:
 
     def clean(self, block: bytes) -> bytes:
         """A block without terminal colours and carriage returns."""
-        if b"\x1b" in block:
+        if b"\x1b" in block or b"#033[" in block:
             block, found = ANSI.subn(b"", block)
             if found:
                 self._seen["ansi"] = None

@@ -76,9 +76,8 @@ def kvprof(python: str, path: Path, repeat: int) -> float | None:
 
 
 def speeds(folder: Path, megabytes: float, repeat: int, python: str) -> None:
-    print(
-        f"{'format':<18}{'lines':>10}{'parsed':>10}{'kvprof':>10}   MB per second of processor time, best of {repeat}, {megabytes:g} MB each"
-    )
+    print(f"MB per second of processor time, best of {repeat}, {megabytes:g} MB each")
+    print(f"{'format':<18}{'lines':>10}{'parsed':>10}{'kvprof':>10}")
     for form in FORMATS:
         path = folder / "bench.log"
         write(path, form, megabytes)

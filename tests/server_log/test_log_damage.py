@@ -119,6 +119,7 @@ def test_restart_of_a_router_counts_for_its_children():
     document = to_json(parse(lines))
     keys = [(row["run"], row["instance"], row["status"]) for row in document["requests"]]
     assert keys == [(0, "40001", "ok"), (0, "40002", "failed"), (1, "40003", "ok"), (1, "40001", "ok")]
+    assert document["warnings"] == ["1 restart of the server", "1 request lost with its process"]
 
 
 def test_restart_of_one_child_leaves_the_others_alone():
@@ -207,6 +208,12 @@ class TestUnusable:
 
     def test_packed(self, tmp_path):
         assert "gzip" in self.message(written(tmp_path, b"\x1f\x8b\x08\0 and so on"))
+
+    def test_text_in_place_of_a_path(self):
+        assert "splitlines" in self.message("slot a\nslot b\n")
+
+    def test_impossible_path(self):
+        assert "null" in self.message("server\0.log")
 
     def test_no_lines(self):
         assert "is empty" in self.message([])

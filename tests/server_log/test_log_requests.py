@@ -90,6 +90,11 @@ class TestExceptions:
         (row,) = rows([*lines_of("E"), srv("cancel task, id_task = 60"), exception(500, text)])
         assert row["status"] == "ok"
 
+    def test_whose_text_looks_like_an_http_line(self):
+        text = "bad request: POST /x 127.0.0.1 200"
+        (row,) = rows([*lines_of("E"), srv("cancel task, id_task = 60"), exception(500, text)])
+        assert (row["status"], row["error"]) == ("failed", text)
+
     def test_without_a_cancel(self):
         (row,) = rows([*lines_of("E"), exception(500, "elsewhere")])
         assert row["status"] == "ok"
@@ -155,6 +160,33 @@ def test_lost_timing_lines_leave_what_follows():
     (row,) = rows(lines)
     assert (row["processed_tokens"], row["generated_tokens"]) == (None, None)
     assert (row["processed_tokens_derived"], row["generated_tokens_derived"]) == (20, 5)
+
+
+@pytest.mark.parametrize("name", ["B text", "B json", "B ollama"])
+def test_structured_release_before_its_timings(name):
+    """b3678 and later."""
+    lines = lines_of(name)
+    release = next(line for line in lines if "slot released" in line)
+    first = next(index for index, line in enumerate(lines) if "eval time" in line)
+    moved = [line for line in lines if line != release]
+    assert rows([*moved[:first], release, *moved[first:]]) == rows(lines)
+
+
+@pytest.mark.parametrize("name", ["B text", "B json"])
+def test_structured_task_error(name):
+    text = "Input prompt is too big compared to KV size"
+    line = f' ERR [send_error] task error | tid="1" timestamp=1 id_multi=-1 id_task=60 error="{text}"'
+    if name == "B json":
+        line = f'{{"tid":"1","level":"ERR","msg":"task error","id_multi":-1,"id_task":60,"error":"{text}"}}'
+    lines = [text for text in lines_of(name) if "eval time" not in text]
+    (row,) = rows([*lines, line])
+    assert (row["status"], row["error"], row["processed_tokens"]) == ("failed", text, None)
+
+
+def test_process_of_era_a_ends_with_its_decode_error():
+    lines = [*lines_of("A")[:3], "update_slots : failed to decode the batch, n_batch = 1, ret = 1"]
+    (row,) = rows(lines)
+    assert (row["status"], row["error"], row["prompt_tokens_derived"]) == ("failed", "process ended", 24)
 
 
 def test_embedding_has_no_timings_and_generates_nothing():
