@@ -150,16 +150,16 @@ def _registered_lines(
     seen: dict[str, list[Prediction]] = {}
     for version in registration.versions:
         results = judged(version.predictions())
+        standing_of = {
+            run.run_id: standing_of_run(run.manifest, study.experiment, version, registration, history)
+            for run in records.counted
+        }
         for prediction in version.predictions().predictions:
             if prediction in seen.setdefault(prediction.id, []):
                 continue
             seen[prediction.id].append(prediction)
             result = results[prediction.id]
-            standings = {
-                run.run_id: standing_of_run(run.manifest, study.experiment, version, registration, history)
-                for run in records.counted
-                if _speaks_of(prediction, run.row)
-            }
+            standings = {r.run_id: standing_of[r.run_id] for r in records.counted if _speaks_of(prediction, r.row)}
             standing = worst(standings) if standings else standing_without_runs(version, path, history, dirty)
             lines.append(Line(result, standing, version.number, version.reason))
     results = judged(now)

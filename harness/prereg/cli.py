@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +41,7 @@ def register_command(
             "version": done.version.number,
             "new": done.is_new,
             "commit_command": done.commit_command,
-            "claims": [dataclasses.asdict(check) for check in done.checks],
+            "claims": [check.as_json() for check in done.checks],
         }
         print(json.dumps(document, ensure_ascii=False))
         return

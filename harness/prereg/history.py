@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _POINTING_ELSEWHERE = (
@@ -23,9 +23,13 @@ _POINTING_ELSEWHERE = (
 
 @dataclass(frozen=True)
 class History:
-    """A repository with at least one commit. root: its top folder."""
+    """A repository with at least one commit. root: its top folder.
+
+    What a commit's hash fixes for good (its files, its ancestors) is asked of git once.
+    """
 
     root: Path
+    _seen: dict[tuple[str, ...], bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
     def of(folder: Path) -> History | None:
@@ -43,15 +47,15 @@ class History:
         return self._text("rev-parse", "--is-shallow-repository") == "true"
 
     def has(self, commit: str) -> bool:
-        return _git(self.root, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+        return self._fixed("cat-file", "-e", f"{commit}^{{commit}}") is not None
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """True when `older` is `newer` or one of its ancestors. In a shallow clone False can be wrong, True can't."""
-        return _git(self.root, "merge-base", "--is-ancestor", older, newer) is not None
+        return self._fixed("merge-base", "--is-ancestor", older, newer) is not None
 
     def file_at(self, commit: str, path: str) -> bytes | None:
         """The content of a file (path from the top folder) in a commit; None when it is not there."""
-        return _git(self.root, "show", f"{commit}:{path}")
+        return self._fixed("show", f"{commit}:{path}")
 
     def commits_touching(self, path: str) -> list[str]:
         """The commits reachable from HEAD that changed a file, oldest first."""
@@ -61,19 +65,24 @@ class History:
     def dirty(self) -> list[str]:
         """Files that differ from HEAD or are untracked (folders of untracked files end in /), from the top folder."""
         out = _git(self.root, "status", "--porcelain=v1", "-z", "--untracked-files=normal") or b""
-        fields = out.decode(errors="surrogateescape").split("\0")
+        entries = out.decode(errors="surrogateescape").split("\0")
         files, skip = [], False
-        for field in fields:
-            if skip or not field:
+        for entry in entries:
+            if skip or not entry:
                 skip = False
                 continue
-            files.append(field[3:])
-            skip = field[0] in "RC"  # the next field is the old name
+            files.append(entry[3:])
+            skip = entry[0] in "RC"  # the next field is the old name
         return sorted(files)
 
     def path_of(self, file: Path) -> str:
         """A file's path from the top folder, with forward slashes."""
         return file.resolve().relative_to(self.root.resolve()).as_posix()
+
+    def _fixed(self, *arguments: str) -> bytes | None:
+        if arguments not in self._seen:
+            self._seen[arguments] = _git(self.root, *arguments)
+        return self._seen[arguments]
 
     def _text(self, *arguments: str) -> str:
         return (_git(self.root, *arguments) or b"").decode().strip()

@@ -30,16 +30,17 @@ _OTHER = "(any other)"
 
 @dataclass(frozen=True)
 class Example:
-    """tables: by name the rows, with the columns that matter. tried: how many tables were looked at to find it."""
+    """tables: what was drawn. columns: by table, those that matter. tried: how many tables were looked at to find it."""
 
-    tables: Mapping[str, Sequence[Mapping[str, Plain]]]
+    tables: Tables
+    columns: Mapping[str, tuple[str, ...]]
     tried: int
 
     def lines(self) -> list[str]:
         """The rows as text, equal ones once with their number."""
         out = []
-        for name, rows in self.tables.items():
-            texts = [", ".join(f"{k}={v}" for k, v in row.items()) for row in rows]
+        for name, table in self.tables.items():
+            texts = [", ".join(f"{k}={row.values.get(k)}" for k in self.columns[name]) for row in table.rows]
             out += [f"{name}: {texts.count(text)} x ({text})" for text in dict.fromkeys(texts)]
         return out
 
@@ -58,7 +59,7 @@ def find_example(
     for number in range(tries):
         tables = search.draw(("same", "arm", "row", "row")[number * 4 // tries])
         if tables is not None and evaluate(claim, tables).truth.value is wanted:
-            return Example(search.shown(tables), number + 1)
+            return Example(tables, search.shown(tables), number + 1)
     return None
 
 
@@ -136,13 +137,13 @@ class _Search:
         value = self._random.choice(fitting)
         return float(round(value)) if column.whole and column.low <= round(value) <= column.high else round(value, 3)
 
-    def shown(self, tables: Tables) -> dict[str, list[dict[str, Plain]]]:
-        """The rows with the columns that matter: those the claim reads, and the arm's where arms differ."""
+    def shown(self, tables: Tables) -> dict[str, tuple[str, ...]]:
+        """The columns that matter: those the claim reads, and the arm's where arms differ."""
         out = {}
         for name, table in tables.items():
             differ = [k for k in self._arm_names if len({str(row.values.get(k)) for row in table.rows}) > 1]
             names = [*(k for k in differ if k in self._schema.tables[name]), *self._columns[name]]
-            out[name] = [{k: row.values[k] for k in dict.fromkeys(names) if k in row.values} for row in table.rows]
+            out[name] = tuple(dict.fromkeys(names))
         return out
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.prereg.cells import Cell
 from harness.prereg.history import History
@@ -38,6 +39,16 @@ class ClaimCheck:
     refuted: Example | None
     can_hold: bool
     tries: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "prediction": self.prediction,
+            "claim": self.claim,
+            "vacuous": self.refuted is None,
+            "refuted_by": None if self.refuted is None else self.refuted.lines(),
+            "can_hold": self.can_hold,
+            "tries": self.tries,
+        }
 
 
 @dataclass(frozen=True)
