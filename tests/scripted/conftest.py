@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -75,8 +76,9 @@ def play(tmp_path: Path) -> Iterator[Callable[..., Double]]:
         def start(scenario: dict[str, Any] | str, n_ctx: int = 4096, **settings: Any) -> Double:
             seed = settings.pop("run_seed", None)
             if isinstance(scenario, dict):
-                path = tmp_path / f"scenario{len(list(tmp_path.glob('*.yaml')))}.yaml"
-                path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+                text = yaml.safe_dump(scenario, sort_keys=False)
+                path = tmp_path / f"{hashlib.sha256(text.encode()).hexdigest()[:8]}.yaml"
+                path.write_text(text, encoding="utf-8")
                 scenario = str(path)
             run_dir = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
             run_dir.mkdir()

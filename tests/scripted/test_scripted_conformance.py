@@ -374,7 +374,7 @@ def test_cut_calls(both: Both) -> None:
     message = whole.json()["choices"][0]["message"]
     calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message["tool_calls"]]
     text = template.reply_text(message["reasoning_content"], message["content"], calls)
-    ours = {json.dumps(_without_ids(_message(parse(text[:n], tools=True)))) for n in range(1, len(text))}
+    ours = {json.dumps(_without_ids(_message(parse(text[:n], tools=True, ended=False)))) for n in range(1, len(text))}
     assert wanted <= ours
 
 

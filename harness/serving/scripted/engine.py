@@ -190,7 +190,7 @@ class Engine:
             if "</think>" in text:
                 self._log.common("common_reasoning_budget", "deactivated (natural end)")
         self._slot.write(task, generated, times)
-        parsed = parse(text, tools=bool(body.get("tools")))
+        parsed = parse(text, tools=bool(body.get("tools")), ended=ended)
         finish = ("tool_calls" if parsed.calls else "stop") if ended else "length"
         return parsed, text, finish, times
 

@@ -25,23 +25,26 @@ class Parsed:
     calls: tuple[tuple[str, str], ...] = ()
 
 
-def parse(text: str, *, tools: bool) -> Parsed:
-    """The parts of a generated text (without its end token). tools: whether the request offered any."""
-    thinking, rest = _thinking(text)
+def parse(text: str, *, tools: bool, ended: bool = True) -> Parsed:
+    """The parts of a generated text (without its end token).
+
+    tools: whether the request offered any. ended: False for a reply that was cut, whose last tag may have only begun.
+    """
+    thinking, rest = _thinking(text, ended)
     if not tools:
         return _or_raw(text, Parsed(rest, thinking))
     content, opened, _ = rest.partition(_OPEN)
     if not opened:
-        return _or_raw(text, Parsed(_without_beginning(rest, _OPEN), thinking))
+        return _or_raw(text, Parsed(rest if ended else _without_beginning(rest, _OPEN), thinking))
     return _or_raw(text, Parsed(content, thinking, tuple(_calls(rest[len(content) :]))))
 
 
-def _thinking(text: str) -> tuple[str, str]:
+def _thinking(text: str, ended: bool) -> tuple[str, str]:
     if not text.startswith(_THINK):
-        return "", text if not _THINK.startswith(text) else ""
+        return "", text if ended or not _THINK.startswith(text) else ""
     thinking, closed, rest = text.removeprefix(_THINK).partition(_THOUGHT)
     if not closed:
-        return _without_beginning(thinking, _THOUGHT).lstrip(), ""
+        return (thinking if ended else _without_beginning(thinking, _THOUGHT)).lstrip(), ""
     return thinking.lstrip(), rest.lstrip("\n")
 
 
