@@ -79,7 +79,7 @@ def _tokens(item: SlotRequest, count: Event | None, checkpoints: bool | None) ->
 def _new(item: SlotRequest, prompt: int, reused: int, counted: Event | None) -> int | None:
     if item.held is None:
         return prompt - reused
-    if item.fresh == 0:
+    if item.fresh == 0 and not item.grown:
         return 0
     if item.held_known and item.held.tokens is not None and reused >= item.held.tokens:
         return prompt - reused

@@ -5,13 +5,13 @@ the row is not used); `old`, the tokens at its front that belong to content the 
 tokens of the last reply not among them: the last sampled token never enters the cache; and `common`, the tokens this
 prompt shares from the front with the prompt that the slot took before it, which is what any prefix cache must have reused.
 
-How `old` is found, with R(m) the rendering of messages m:
-- the last old message is a reply: replace it by a sentinel and render again; what the two renderings share at the *end* is
-  the closing of that turn and all that is fresh. Two sentinels with different ends, and the shorter share, so that a reply
-  that ends like a sentinel can't move the boundary.
-- otherwise: what R(all) and R(old messages) share at the *front*, in tokens.
-The parts before and after a text boundary must tokenise to exactly the whole; where they don't, the boundary lies inside
-a token and `old` is None. Nothing here touches the slot: rendering and tokenising are separate endpoints.
+How `old` is found: the last old message is rendered once more with a sentinel as its content. What follows the sentinel
+must be the end of the real prompt too; it is that turn's closing and all that is fresh. When the last old message is the
+reply to the last request, the boundary is there. Otherwise its closing was in the slot as well: the old messages are rendered
+alone, and what both have in common behind the sentinel belongs to the front. (Comparing whole renderings would not do:
+templates drop thinking from older turns as soon as a new user message comes.) The parts before and behind the boundary must
+tokenise to exactly the whole; where they don't, the boundary lies inside a token and `old` is None. Nothing here touches the
+slot: rendering and tokenising are separate endpoints.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.record.slot import Event, Message, SlotRequest, reached_slot, slot_
 
 Render = Callable[[list[Message], list[dict[str, Any]] | None], str | None]
 Wire = Callable[[list[Message]], list[Message]]
-SENTINELS = ("held a", "held b")
+SENTINEL = "what was held"
 
 
 class Tokenize(Protocol):
@@ -89,31 +89,41 @@ class _Counter:
             return None
         if split == 0:
             return 0
-        if item.fresh == 0:
+        if item.fresh == 0 and not item.grown:
             return len(tokens)
-        if sent[split - 1].get("role") != "assistant":
-            return self._shared_front(sent[:split], item, tokens)
-        return self._before_closing(sent, split, item, text, len(tokens))
-
-    def _shared_front(self, old: list[Message], item: SlotRequest, tokens: list[int]) -> int | None:
-        text = self._render(old, self._sent_tools(item))
-        shorter = None if text is None else self._tokenize(text, add_special=True)
-        return None if shorter is None else shared(shorter, tokens)
-
-    def _before_closing(self, sent: list[Message], split: int, item: SlotRequest, text: str, total: int) -> int | None:
-        shares = []
-        for sentinel in SENTINELS:
-            other = [*sent[: split - 1], {"role": "assistant", "content": sentinel}, *sent[split:]]
-            rendered = self._render(other, self._sent_tools(item))
-            if rendered is None:
-                return None
-            shares.append(shared(text[::-1], rendered[::-1]))
-        boundary = len(text) - min(shares)
+        boundary = self._boundary(sent, split, item, text)
+        if boundary is None:
+            return None
         front = self._tokenize(text[:boundary], add_special=True)
         back = self._tokenize(text[boundary:], add_special=False)
-        if front is None or back is None or len(front) + len(back) != total:
+        if front is None or back is None or len(front) + len(back) != len(tokens):
             return None
         return len(front)
 
+    def _boundary(self, sent: list[Message], split: int, item: SlotRequest, text: str) -> int | None:
+        """How many characters of the prompt's text belong to content held before."""
+        last = sent[split - 1]
+        marked = {"role": last["role"], "content": SENTINEL} if _is_reply(last) else last | {"content": SENTINEL}
+        tail = self._behind(marked, sent[: split - 1], sent[split:], item)
+        if tail is None or not text.endswith(tail):
+            return None
+        end = len(text) - len(tail)
+        if _is_reply(last) and item.replied:
+            return end
+        alone = self._behind(marked, sent[: split - 1], [], item)
+        # A server that takes a last reply for the beginning of the next one leaves its closing out, so it can't be told.
+        return None if not alone else end + shared(tail, alone)
+
+    def _behind(self, marked: Message, before: list[Message], after: list[Message], item: SlotRequest) -> str | None:
+        """What the rendering holds behind the sentinel."""
+        rendered = self._render([*before, marked, *after], self._sent_tools(item))
+        if rendered is None or SENTINEL not in rendered:
+            return None
+        return rendered[rendered.rindex(SENTINEL) + len(SENTINEL) :]
+
     def _sent_tools(self, item: SlotRequest) -> list[dict[str, Any]] | None:
         return self._tools if item.request.get("tools") else None
+
+
+def _is_reply(message: Message) -> bool:
+    return message.get("role") == "assistant"

@@ -44,7 +44,8 @@ class SlotRequest:
     messages: as sent, None where the events don't hold them (a summary request of another making). fresh: how many
     messages at the end were never in the slot, None when fresh and old ones are mixed or the messages are not known.
     held: None before the first answer. held_known: False after a request whose effect on the slot is not known.
-    contexts: the context events since the last request that reached the slot. index: the request event's number.
+    replied, grown: the model's own reply, or any message at all, was appended since the last request that reached the slot.
+    contexts: the context events since then.
     """
 
     request: Event
@@ -53,6 +54,8 @@ class SlotRequest:
     fresh: int | None
     held: Held | None
     held_known: bool
+    replied: bool = False
+    grown: bool = True
     contexts: list[Event] = field(default_factory=list)
 
     @property
@@ -77,13 +80,15 @@ def slot_requests(events: Iterable[Event]) -> Iterator[SlotRequest]:
     messages: list[Message] = []
     fresh: list[bool] = []
     held: Held | None = None
-    held_known = True
+    held_known, replied, grown = True, False, False
     contexts: list[Event] = []
     for event in rows:
         kind = event["event"]
         if kind == "message":
             messages.append(event["message"])
-            fresh.append(event["message"].get("role") != "assistant")
+            reply = event["message"].get("role") == "assistant"
+            fresh.append(not reply)
+            replied, grown = replied or reply, True
         elif kind == "context":
             encoded = event["after"]
             fresh = [fresh[item] if isinstance(item, int) else False for item in encoded]
@@ -92,12 +97,12 @@ def slot_requests(events: Iterable[Event]) -> Iterator[SlotRequest]:
         elif kind == "request" and event.get("tag") in SLOT_TAGS:
             response = answers.get(event["i"])
             sent, count = _sent(event, messages, fresh)
-            yield SlotRequest(event, response, sent, count, held, held_known, contexts)
+            yield SlotRequest(event, response, sent, count, held, held_known, replied, grown, contexts)
             if reached_slot(response):
                 held = _held(event, response, sent)
                 held_known = held.tokens is not None
                 fresh = [False] * len(messages)
-                contexts = []
+                replied, grown, contexts = False, False, []
             elif response is None or response.get("outcome") != "overflow":
                 held_known = False
 

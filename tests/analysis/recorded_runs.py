@@ -87,6 +87,10 @@ class Recorder:
         self, text: str = "", call: tuple[str, dict[str, Any]] | None = None, result: str = "", **how: Any
     ) -> None:
         """One step: a request, its reply, and the call it makes. how: thinking, changed, ok, exit_code, drop, finish_reason."""
+        if len(tokenize(render(self.messages, TOOLS))) >= self.n_ctx:
+            self.overflow()
+            self.step += 1
+            return
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if how.get("thinking"):
             message["reasoning_content"] = how["thinking"]
