@@ -183,6 +183,7 @@ class _Play:
         ids = self.prompts.ids(asked)
         if len(ids) + most > self.n_ctx:
             return None
+        self.unborn += len(ids) - self.prompts.count(self.messages)  # the question was never held either
         body = self.prompts.body(asked, {"role": "assistant", "content": text}) or []
         self._evaluate("summary", asked, ids, len(body), False)
         self.slot.wrote(body)
@@ -196,7 +197,8 @@ class _Play:
         self.unborn = 0
         self.out.requests.append(Request(self.turn, tag, len(ids), reused, new, written, self.just_cleared, cut))
         self.just_cleared = False
-        self.history.answered()
+        if tag == "agent":
+            self.history.answered()
 
     def _append(self, message: Message) -> None:
         self.messages = [*self.messages, message]

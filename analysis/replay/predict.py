@@ -58,8 +58,8 @@ def predictions(
 ) -> list[Prediction]:
     """One Prediction per request that reached the slot, in order.
 
-    log: the run's server.log; without one `log` is None everywhere. checkpoints: as in accounting.account. cache_reuse: the server's
-    setting of that name.
+    log: the run's server.log; without one `log` is None everywhere. checkpoints: as in accounting.account. cache_reuse: the
+    server's setting of that name.
     """
     joined = join(events, log)
     slot = Slot(cache_reuse)
@@ -105,7 +105,8 @@ def _ids(item: SlotRequest, prompts: Prompts) -> list[int] | None:
 
 def _written(item: SlotRequest, prompts: Prompts) -> tuple[list[int], bool]:
     """(the reply's tokens that entered the slot, whether they are certainly the model's own)."""
-    assert item.response is not None and item.messages is not None
+    assert item.response is not None
+    assert item.messages is not None
     generated = token_counts(item.response)[2]
     message = item.response.get("message")
     if generated is None or message is None:

@@ -32,11 +32,11 @@ WINDOW = 256  # the tokenizer's server evaluates nothing
 
 
 class Vocabulary:
-    """One model file's tokenizer and template."""
+    """One model file's tokenizer and template. given_template: another one than the model's own, None for that."""
 
     def __init__(self, model: Any, folder: Path | None, chat_template: str | None) -> None:
-        self._model = model
-        self._template_text = chat_template
+        self.model = model
+        self.given_template = chat_template
         self._folder = folder
         self._stack = ExitStack()
         self._server: RunningServer | None = None
@@ -50,7 +50,7 @@ class Vocabulary:
             settings = ServerSettings(kind="embedded", n_ctx=WINDOW, threads=1)
             place = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="calledshot-tokens-")))
             self._server = self._stack.enter_context(
-                open_server(settings, self._model, place, chat_template=self._template_text)
+                open_server(settings, self.model, place, chat_template=self.given_template)
             )
         return self._server
 
@@ -69,13 +69,13 @@ class Vocabulary:
 
     def _known_facts(self) -> dict[str, Any]:
         """The template and the special tokens' names, as the server shows them; kept beside the tokens for the model's own."""
-        file = None if self._folder is None or self._template_text else self._folder / f"{self._model.sha256[:16]}.json"
+        file = None if self._folder is None or self.given_template else self._folder / f"{self.model.sha256[:16]}.json"
         if file is not None and file.is_file():
             return read_json(file)
         props = self.server().props or {}
         facts = {k: props.get(k) for k in ("chat_template", "bos_token", "eos_token")}
         if not isinstance(facts["chat_template"], str):
-            raise ReplayError(f"the model {self._model.name} has no chat template; a replay needs one")
+            raise ReplayError(f"the model {self.model.name} has no chat template; a replay needs one")
         if file is not None:
             write_json(file, facts)
         return facts

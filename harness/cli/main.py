@@ -10,6 +10,7 @@ import sys
 
 import typer
 
+from analysis.replay.cli import replay_command
 from analysis.server_log.cli import log_app
 from harness.agent.approval.cli import rules_app
 from harness.cli.report import report_command
@@ -35,6 +36,7 @@ app.command("register")(register_command)
 app.command("check")(check_command)
 app.command("report")(report_command)
 app.command("power")(power_command)
+app.command("replay")(replay_command)
 app.add_typer(models_app, name="models")
 app.add_typer(log_app, name="log")
 app.add_typer(rules_app, name="rules")

@@ -1,0 +1,117 @@
+"""`calledshot replay`: recorded runs through context policies at the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from analysis.replay.checks import predicted, server_checked
+from analysis.replay.outcome import Replay
+from analysis.replay.replay import replay
+from analysis.replay.sources import Sources
+
+COLUMNS = (
+    ("recomputed", "recomputed"),
+    ("of base", "recomputed_ratio"),
+    ("evaluated", "evaluated"),
+    ("of base", "evaluated_ratio"),
+    ("ampl.", "amplification"),
+    ("clears", "clears"),
+    ("yield", "yield"),
+    ("steps between", "steps_between_clears"),
+    ("overflows", "overflows"),
+    ("cut", "cut_by_window"),
+    ("re-reads", "rereads_of_cleared"),
+    ("steps", "steps"),
+    ("ended early", "stopped_early"),
+)
+
+
+def replay_command(
+    runs: Annotated[list[Path], typer.Argument(help="run folders, or folders of them")],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", help="a policy, e.g. guarded or guarded:floor=0.35,keep=1; several times; first = base"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
+    n_ctx: Annotated[
+        int | None, typer.Option("--n-ctx", min=256, help="another window than the recorded one, tokens")
+    ] = None,
+    cache_reuse: Annotated[
+        int, typer.Option("--cache-reuse", min=0, help="as if the server moved cached pieces of so many tokens or more")
+    ] = 0,
+    predict: Annotated[
+        bool, typer.Option("--predict", help="also: predicted reuse beside the server's, for every recorded request")
+    ] = False,
+    server_check: Annotated[
+        bool, typer.Option("--server-check", help="also: send the prompts to the model's own server, one token each")
+    ] = False,
+    most: Annotated[int, typer.Option("--most", min=1, help="prompts per run and policy in the server check")] = 40,
+) -> None:
+    """Play recorded runs through context policies, paired, with exact tokens."""
+    names = policy or ["published", "guarded"]
+    with Sources() as sources:
+        found = replay(runs, names, n_ctx=n_ctx, cache_reuse=cache_reuse, sources=sources, progress=_tell)
+        document = found.document()
+        if predict:
+            document["predictions"] = predicted(runs, sources)
+        if server_check:
+            document["server_check"] = server_checked(runs, names, sources, n_ctx=n_ctx, most=most, tell=_tell)
+    if as_json:
+        json.dump(document, sys.stdout, ensure_ascii=False, indent=1)
+        print()
+        return
+    _print(found, document)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _print(found: Replay, document: dict[str, Any]) -> None:
+    console = Console()
+    table = Table("policy", *(title for title, _ in COLUMNS), caption_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in found.policies:
+        values = document["policies"][name]
+        table.add_row(name, *(_cell(values[key]) for _, key in COLUMNS))
+    base = document["compared_with"]
+    table.caption = f"{len(found.runs)} runs; tokens; `of base`: over the steps that both policies reached, base {base}"
+    console.print(table)
+    for key, title in (("predictions", "predicted reuse"), ("server_check", "server check")):
+        if key in document:
+            _print_check(console, title, document[key])
+    for note in document["notes"]:
+        console.print(note, markup=False, highlight=False)
+    for problem in document["problems"]:
+        print(f"left out: {problem}", file=sys.stderr)
+
+
+def _print_check(console: Console, title: str, found: dict[str, Any]) -> None:
+    share = "" if not found["requests"] else f" ({100 * found['agree'] / found['requests']:.1f} %)"
+    line = f"{title}: {found['agree']} of {found['requests']} requests agree to the token{share}"
+    console.print(line, markup=False, highlight=False)
+    for each in _first(found["differences"], 20):
+        text = ", ".join(f"{k} {v}" for k, v in each.items() if v is not None)
+        console.print(f"  {text}", markup=False, highlight=False)
+
+
+def _first(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    more = len(rows) - most
+    return [*rows[:most], {"more": more}] if more > 0 else list(rows)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
