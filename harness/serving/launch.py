@@ -20,7 +20,7 @@ from harness.settings import ServerSettings
 
 BINARY = "llama-server"
 VERSION_TIMEOUT_S = 30.0
-_VERSION = re.compile(r"version: (\d+) \(([0-9a-f]+)\)")
+_VERSION = re.compile(r"version: (\d+) \((\w+)\)")
 
 
 @contextmanager

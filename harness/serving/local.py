@@ -114,7 +114,10 @@ def _wait_ready(process: ServerProcess, port: int, settings: ServerSettings) -> 
                 if _BIND_FAILED.search(process.log_text()):
                     raise _PortTakenError
                 if refused := _FLAG_REFUSED.search(process.log_text()):
-                    raise ServingError(f"server.binary: this llama-server does not know {refused[1]}; use a newer one")
+                    raise ServingError(
+                        f"server.binary: this llama-server does not know {refused[1]}; use a newer one, "
+                        "or mend server.extra_args"
+                    )
                 raise ServingError(
                     f"the {settings.kind} server ended while starting (exit code {code}): {process.last_words()}"
                 )
