@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from harness.agent.approval import RULES, rule
 from harness.agent.approval.labelled import load
+from harness.agent.approval.parsed import UNREADABLE
 from harness.agent.approval.score import score
 
 DATA = Path(__file__).parent / "data"
@@ -67,6 +68,7 @@ def test_the_printed_rule_on_the_corpus_gives_the_measured_counts():
 def test_no_rule_crashes(name, command):
     verdict = rule(name).judge(command)
     assert verdict.reason
+    assert not verdict.reason.startswith(UNREADABLE)
 
 
 def test_an_unknown_rule_is_named():

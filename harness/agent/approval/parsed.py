@@ -15,6 +15,7 @@ from harness.agent.approval.shell.words import Dialect
 from harness.agent.approval.tree import Copy, Tree, assumed_tree
 from harness.agent.approval.types import Verdict
 
+UNREADABLE = "the rule failed on this command"
 _DIFFERENT = ("{", "$'", '$"')
 
 
@@ -38,6 +39,7 @@ class Parsed:
                 Script(Copy(self.tree), self.table, dialect).run_text(command, start)
         except AsksError as asks:
             return Verdict(False, str(asks))
-        except RecursionError:
-            return Verdict(False, "a deeply nested command")
+        except Exception as error:
+            # A slip in this rule must not let a command through, nor end a run.
+            return Verdict(False, f"{UNREADABLE} ({type(error).__name__})")
         return Verdict(True, "reads inside the repo or runs its tests")

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from itertools import pairwise
 
 from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.call import Call
@@ -31,5 +32,9 @@ def run_call(call: Call) -> Outcome:
     if folder and row.judge in _BUILTINS:
         # As a program it could not do what the builtin does to the shell.
         raise AsksError(f"runs {call.name}")
+    many = [word.many for word in call.args]
+    if row.judge != "words" and any(a and not b for a, b in pairwise(many)):
+        # How many words come before would decide what the later ones mean.
+        raise AsksError("words after a list of unknown length")
     call = call.with_args(call.args, name)
     return JUDGES[row.judge](call, row) if row.judge else run_row(call, row)

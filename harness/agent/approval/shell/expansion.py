@@ -67,7 +67,7 @@ class Expansion:
             if child.type in ("command_substitution", "simple_expansion", "variable_name"):
                 name = text_of(child).lstrip("$")
                 value = self.nested(child) if child.type == "command_substitution" else self.variable(name)
-                if value.text is None or not _NUMBER.fullmatch(value.text):
+                if not value.number and not _NUMBER.fullmatch(value.text or ""):
                     raise AsksError("arithmetic with a value that is not known")
             elif child.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
                 self._arithmetic(child)

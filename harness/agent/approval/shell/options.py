@@ -62,7 +62,7 @@ def check_value(call: Call, check: str | re.Pattern[str], value: Word, option: s
     if check == "read":
         call.read(value)
     elif check == "number":
-        if value.text is None or not _NUMBER.fullmatch(value.text):
+        if not value.number and not _NUMBER.fullmatch(value.text or ""):
             raise AsksError(f"{call.name}: {option} wants a number")
     elif isinstance(check, re.Pattern) and (value.text is None or not check.fullmatch(value.text)):
         raise AsksError(f"{call.name}: {option} with this value is not in the table")

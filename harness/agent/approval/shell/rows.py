@@ -8,7 +8,7 @@ from harness.agent.approval.shell.call import ODD_NAME, Call
 from harness.agent.approval.shell.options import Arguments, check_value, read_arguments
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import NUMBER, UNKNOWN, Value, Word
+from harness.agent.approval.shell.words import COUNT, UNKNOWN, Value, Word
 
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 
@@ -23,7 +23,7 @@ def run_row(call: Call, row: Command) -> Outcome:
 def check_operands(call: Call, row: Command, arguments: Arguments) -> tuple[Word, ...]:
     """Check the operands by the row; return those that are paths."""
     operands = arguments.operands
-    if row.most is not None and len(operands) > row.most:
+    if row.most is not None and (len(operands) > row.most or any(operand.many for operand in operands)):
         raise AsksError(f"{call.name} with more than {row.most} operands")
     if len(operands) < row.least:
         raise AsksError(f"{call.name} with too few operands")
@@ -50,7 +50,7 @@ def check_operands(call: Call, row: Command, arguments: Arguments) -> tuple[Word
 def output_of(call: Call, row: Command, arguments: Arguments, files: tuple[Word, ...]) -> Value:
     """What the command writes: a number, names that came in by the pipe, or anything."""
     if row.output == "number" and not files and len(arguments.options) == 1:
-        return NUMBER
+        return COUNT
     stdin = call.state.stdin
     passes = row.through is not None and all(name in row.through for name, _ in arguments.options)
     if passes and not files and stdin is not None and stdin.names_from is not None:

@@ -6,6 +6,7 @@ substitutions in words, heredocs and assignments. Syntax that is not named here 
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from tree_sitter import Node
 
@@ -60,7 +61,7 @@ class Script:
     def sequence(self, nodes: list[Node], state: State, *, kept: bool = False) -> Outcome:
         """Statements one after the other."""
         outcome, count = Outcome(state, state, certain=True), 0
-        for node, following in zip(nodes, [*nodes[1:], None], strict=True):
+        for node, following in zip_longest(nodes, nodes[1:]):
             if not node.is_named or node.type == "comment":
                 continue
             before = outcome.after
@@ -221,7 +222,7 @@ class Script:
         listed = [c for c in node.named_children if c not in (names[0], bodies[0]) and c.type != "comment"]
         possible = state
         for word in self.words(listed, state):
-            state = state.with_variable(name, Value(word.text, word.names_from))
+            state = state.with_variable(name, Value(word.text, word.names_from, word.number))
             state = self._body(bodies[0], state, kept)
             possible = possible.merged(state)
         return Outcome.unchanged(possible)
@@ -273,7 +274,10 @@ class Script:
         groups = redirects.touching(tokens)
         if double:
             values = [single(group, self.source, self.expansion(state)) for group in groups]
-            words = [known(v.text) if v.text is not None else Word(None, names_from=v.names_from) for v in values]
+            words = [
+                known(v.text) if v.text is not None else Word(None, names_from=v.names_from, number=v.number)
+                for v in values
+            ]
         else:
             words = [word for group in groups for word in words_of(group, self.source, self.expansion(state))]
         return run_call(Call("[[" if double else "test", tuple(words), state, self))

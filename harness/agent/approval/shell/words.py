@@ -36,32 +36,39 @@ _MAX_WORDS = 200
 @dataclass(frozen=True)
 class Value:
     """What an expansion may give. `text`: exactly this. `names_from`: names inside the copy as seen from these folders,
-    none of which starts with a dash, holds blanks or leads out. Neither: any text made by the script itself.
+    none of which starts with a dash, holds blanks or leads out. `number`: a number, or nothing where counting failed.
+    None of them: any text made by the script itself.
     """
 
     text: str | None = None
     names_from: frozenset[str] | None = None
+    number: bool = False
 
 
 NUMBER = Value(text="0")
-"""Some number; judges treat every number alike."""
+"""Some number, for certain; judges treat every number alike."""
+COUNT = Value(number=True)
 UNKNOWN = Value()
 
 
 @dataclass(frozen=True)
 class Word:
-    """One word as a program gets it. `prefix` is the known start of a word that is not wholly known."""
+    """One word as a program gets it. `prefix` is the known start of a word that is not wholly known; `many`: it stands
+    for any number of such words, none included.
+    """
 
     text: str | None
     prefix: str = ""
     names_from: frozenset[str] | None = None
+    number: bool = False
+    many: bool = False
 
     @property
     def may_be_option(self) -> bool:
         """True where the word starts, or may start, with a dash."""
         if self.text is not None:
             return self.text.startswith("-") and self.text != "-"
-        return self.names_from is None and self.prefix[:1] in ("", "-")
+        return self.names_from is None and not self.number and self.prefix[:1] in ("", "-")
 
 
 def known(text: str) -> Word:
@@ -214,7 +221,7 @@ def _substitute(node: Node, source: bytes, expander: Expander) -> Value:
     text = source[node.start_byte : node.end_byte].decode("utf-8")
     if node.type == "simple_expansion":
         name = text[1:]
-        if name in ("?", "#", "!", "$"):
+        if name in ("?", "#", "$"):
             return NUMBER
         if not _NAME.fullmatch(name):
             raise AsksError(f"{text}, which the command does not set")
@@ -275,6 +282,8 @@ def _braces(items: list[_Item]) -> Iterator[list[_Item]]:
     for start, item in enumerate(items):
         if item.quoted or item.char != "{":
             continue
+        if start and items[start - 1].char == "$":
+            raise AsksError("braces after a dollar sign")
         depth, commas = 0, [start]
         for index in range(start, len(items)):
             char = "" if items[index].quoted else items[index].char
@@ -295,6 +304,9 @@ def _braces(items: list[_Item]) -> Iterator[list[_Item]]:
             parts = [[_Item(c, True) for c in one] for one in _sequence(body)]
         if len(parts) > _MAX_WORDS:
             raise AsksError("too many words from braces")
+        if any(other.value for other in items):
+            # Braces come first and are text: $v{a,b} is $va $vb.
+            raise AsksError("a variable beside braces")
         for part in parts:
             yield from _braces([*items[:start], *part, *items[index + 1 :]])
         return
@@ -351,10 +363,14 @@ def _runs(items: list[_Item]) -> Iterator[Value | str]:
 def _finish(items: list[_Item], expander: Expander) -> list[Word]:
     """Splitting, matching names, and the words that come of it."""
     items = [item for item in items if item.char or item.value or item.quoted]
+    if not items:
+        # An alternative of nothing, as in {a,}, is no word.
+        return []
     bare = [item for item in items if item.value is not None and not item.quoted]
     for item in bare:
         assert item.value is not None
-        if item.value.text is None and (item.value.names_from is None or len(items) > 1):
+        listed = item.value.names_from is not None and len(items) == 1
+        if item.value.text is None and not item.value.number and not listed:
             raise AsksError("an unquoted value that is not known")
         if item.value.text is not None and set(item.value.text) & set("*?[\\"):
             raise AsksError("an unquoted value with a pattern")
@@ -368,7 +384,8 @@ def _finish(items: list[_Item], expander: Expander) -> list[Word]:
     if value.text is not None:
         return [known(value.text)]
     prefix = next(iter(_runs(items)))
-    return [Word(None, _text(prefix) if isinstance(prefix, str) else "", value.names_from)]
+    many = bool(bare) and len(items) == 1
+    return [Word(None, _text(prefix) if isinstance(prefix, str) else "", value.names_from, value.number, many)]
 
 
 def _match(items: list[_Item], expander: Expander) -> list[Word]:

@@ -89,7 +89,7 @@ def test(call: Call, row: Command) -> Outcome:
             after_file_test = before is not None and before.text in _FILE_TESTS
             if after_file_test and word.names_from != call.state.cwds:
                 raise AsksError("a test of a path that is not known")
-            if numeric and call.name == "[[":
+            if numeric and call.name == "[[" and not word.number:
                 # [[ evaluates its numbers as expressions.
                 raise AsksError("a number that is not known")
             if not after_file_test and word.may_be_option and (before is None or before.text in ("!", "-a", "-o", "(")):

@@ -33,7 +33,7 @@ def find(call: Call, row: Command) -> Outcome:
     for start in starts:
         call.read(start)
     expression: list[tuple[str, str | None]] = []
-    commands: list[list[Word]] = []
+    commands: list[tuple[list[Word], bool]] = []
     while words:
         word = words.pop(0)
         text = word.text
@@ -52,8 +52,8 @@ def find(call: Call, row: Command) -> Outcome:
         else:
             raise AsksError(f"find {text} is not in the table")
     names = _names(call, tuple(starts), expression)
-    for command in commands:
-        call.shell.run_words([_filled(word, names) for word in command], call.state, kept=call.kept)
+    for command, many in commands:
+        call.shell.run_words([_filled(word, names, many) for word in command], call.state, kept=call.kept)
     prints = not commands and not any(text in ("-printf", "-ls") for text, _ in expression)
     return Outcome.unchanged(call.state, names if prints else UNKNOWN)
 
@@ -64,21 +64,22 @@ def _value(text: str, words: list[Word]) -> Word:
     return words.pop(0)
 
 
-def _command(text: str, words: list[Word]) -> list[Word]:
+def _command(text: str, words: list[Word]) -> tuple[list[Word], bool]:
+    """The command behind an action, and whether it gets many names at once."""
     command: list[Word] = []
     while words:
         word = words.pop(0)
         if word.text == ";" or (word.text == "+" and command and command[-1].text == "{}"):
-            return command
+            return command, word.text == "+"
         command.append(word)
     raise AsksError(f"find {text} without an end")
 
 
-def _filled(word: Word, names: Value) -> Word:
+def _filled(word: Word, names: Value, many: bool) -> Word:
     if word.text is None or "{}" not in word.text:
         return word
     if word.text == "{}":
-        return Word(None, "", names.names_from)
+        return Word(None, "", names.names_from, many=many)
     return Word(None, word.text.split("{}")[0])
 
 

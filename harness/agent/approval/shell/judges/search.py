@@ -7,7 +7,7 @@ from harness.agent.approval.shell.options import Arguments, read_arguments
 from harness.agent.approval.shell.rows import check_operands, names_below, output_of
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import NUMBER, Value, Word
+from harness.agent.approval.shell.words import COUNT, Value, Word
 
 _RECURSIVE = ("r", "R", "recursive", "dereference-recursive")
 _NAMES_ONLY = ("l", "L", "files-with-matches", "files-without-match")
@@ -18,7 +18,7 @@ def grep(call: Call, row: Command) -> Outcome:
     arguments = read_arguments(call, row.options)
     files = check_operands(call, row, arguments)
     if arguments.has("c", "count") and len(files) < 2 and not arguments.has(*_RECURSIVE, "H", *_NAMES_ONLY, "Z"):
-        return Outcome.unchanged(call.state, NUMBER)
+        return Outcome.unchanged(call.state, COUNT)
     if arguments.has(*_NAMES_ONLY):
         return Outcome.unchanged(call.state, _listed(call, arguments, files))
     return Outcome.unchanged(call.state, output_of(call, row, arguments, files))

@@ -60,7 +60,7 @@ def xargs(call: Call, row: Command) -> Outcome:
     """xargs: the command is judged with the names that come through the pipe, or with words that are not known."""
     arguments = read_arguments(call, row.options, stop_at_operand=True)
     stdin = call.state.stdin
-    arriving = Word(None, "", stdin.names_from if stdin is not None else None)
+    arriving = Word(None, "", stdin.names_from if stdin is not None else None, many=True)
     words = list(arguments.operands) or [known("echo")]
     mark = next((value.text for name, value in arguments.options if name in ("I", "replace") and value), None)
     if arguments.has("I"):
