@@ -47,16 +47,23 @@ COLUMNS = ("slot", "task", "prompt", "cached", "read", "written", "prompt ms", "
 def _print(log: LogStream) -> None:
     console = Console()
     table = Table(
-        box=box.SIMPLE_HEAD, caption="~ follows by arithmetic; - the log does not say", caption_justify="left"
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        caption="~ follows by arithmetic; - the log does not say",
+        caption_justify="left",
     )
     for name in COLUMNS:
-        status = name == "status"
-        table.add_column(name, justify="left" if status else "right", no_wrap=not status, overflow="fold")
+        table.add_column(name, justify="left" if name == "status" else "right", no_wrap=True)
+    errors: list[str] = []
     rows = 0
     for row in log:
         rows += 1
         table.add_row(*_cells(row))
+        if row.error:
+            errors.append(f"task {row.task}: {row.error}")
     console.print(table)
+    for error in errors:
+        console.print(error, highlight=False, markup=False, soft_wrap=True)
     console.print(f"{rows} requests, era {log.era or 'unknown'}, wrapper {log.wrapper}", highlight=False, markup=False)
     for warning in log.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -64,7 +71,6 @@ def _print(log: LogStream) -> None:
 
 def _cells(row: RequestRow) -> tuple[str, ...]:
     slot = "-" if row.slot is None else str(row.slot)
-    status = row.status or "open"
     return (
         f"{row.instance}:{slot}" if row.instance else slot,
         f"{row.run}/{row.task}" if row.run else str(row.task),
@@ -74,7 +80,7 @@ def _cells(row: RequestRow) -> tuple[str, ...]:
         _count(row.generated_tokens, row.generated_tokens_derived),
         "-" if row.prompt_ms is None else f"{row.prompt_ms:.2f}",
         "-" if row.eval_ms is None else f"{row.eval_ms:.2f}",
-        f"{status}: {row.error}" if row.error else status,
+        row.status or "open",
     )
 
 

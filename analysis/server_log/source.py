@@ -64,7 +64,7 @@ def _of_path(path: Path, notes: Notes) -> Iterator[Block]:
 
 def _utf16(file: IO[bytes]) -> Iterator[bytes]:
     """PowerShell's ``>`` writes UTF-16."""
-    reader = codecs.getreader("utf-16")(file, errors="replace")
+    reader = codecs.getreader("utf-16")(file, "replace")
     while text := reader.read(BLOCK):
         yield text.encode("utf-8", "replace")
 

@@ -10,6 +10,7 @@ import json
 import re
 
 from analysis.server_log.process import Process
+from analysis.server_log.task import Task
 
 FIELD = re.compile(
     rb'[ ,{"](id_slot|slot_id|id_task|task_id|p0|n_past|n_system_tokens|n_cache_tokens|truncated|t_prompt_processing'
@@ -67,7 +68,7 @@ def http(process: Process, line: bytes) -> None:
         process.http(_text(fields[b"method"]), _text(fields[b"path"]), status)
 
 
-def _release(process: Process, task, fields: dict[bytes, bytes]) -> None:
+def _release(process: Process, task: Task, fields: dict[bytes, bytes]) -> None:
     count, cut = _integer(fields.get(b"n_past")), fields.get(b"truncated")
     if count is None:
         count = _integer(fields.get(b"n_cache_tokens"))
