@@ -20,7 +20,8 @@ from harness.settings import ServerSettings
 
 BINARY = "llama-server"
 VERSION_TIMEOUT_S = 30.0
-_VERSION = re.compile(r"version: (\d+) \((\w+)\)")
+# "version: 10587 (2cbfdf4)", since autumn 2026 "version: 0.6.0 (build 10587, commit 2cbfdf4)".
+_VERSION = re.compile(r"version: (?:\S+ \(build )?(\d+)(?:, commit | \()(\w+)\)")
 
 
 @contextmanager

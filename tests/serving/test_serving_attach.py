@@ -118,3 +118,25 @@ def test_a_refused_key_and_a_model_that_never_loads(answering: Answering) -> Non
     answering.on("GET", "/health", 503, {"error": {"code": 503, "message": "Loading model"}})
     with pytest.raises(ServingError, match=r"still loads its model after 0\.1 s"):
         open_server(dataclasses.replace(settings(answering), start_timeout_s=0.1), NAMED, HERE).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("said", "build"),
+    [
+        ("version: 10587 (2cbfdf4)\nbuilt with GNU", "b10587-2cbfdf4"),
+        ("version: 0.6.0-dev (build 0, commit unknown)\nbuilt with GNU", "b0-unknown"),
+        ("version: 0.6.0 (build 10587, commit 2cbfdf4)", "b10587-2cbfdf4"),
+        ("hello", None),
+    ],
+)
+def test_a_binary_tells_its_build_without_being_started(said: str, build: str | None, tmp_path: Path) -> None:
+    program = tmp_path / "llama-server"
+    program.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && echo '{said}' >&2\n")
+    program.chmod(0o755)
+    assert server_build(ServerSettings(kind="launch", n_ctx=512, binary=str(program))) == build
+
+
+def test_a_binary_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    asked = ServerSettings(kind="launch", n_ctx=512, binary=str(tmp_path / "none"))
+    with pytest.raises(ServingError, match=r"^server\.binary: no .*none there, or it can't be run; .*$"):
+        server_build(asked)
