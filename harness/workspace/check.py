@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.settings import SandboxSettings
 from harness.workspace.errors import TaskError
-from harness.workspace.grading import grade, grade_hidden_only
+from harness.workspace.grading import grade_hidden_only, grade_visible_only
 from harness.workspace.laying import reference_tree
 from harness.workspace.tasks import Task
 
@@ -42,15 +42,15 @@ def prove(task: Task, sandbox: SandboxSettings, times: int = 3) -> Proof:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         solved = reference_tree(task, Path(folder, "reference"))
         try:
-            first, untouched = grade(task, solved, sandbox), grade(task, task.repo, sandbox)
-            references = [first["hidden"]] + [grade_hidden_only(task, solved, sandbox) for _ in range(times - 1)]
-            repos = [untouched["hidden"]] + [grade_hidden_only(task, task.repo, sandbox) for _ in range(times - 1)]
+            references = [grade_hidden_only(task, solved, sandbox) for _ in range(times)]
+            repos = [grade_hidden_only(task, task.repo, sandbox) for _ in range(times)]
+            seen, seen_before = (grade_visible_only(task, tree, sandbox) for tree in (solved, task.repo))
         except TaskError as e:
             return Proof(task.name, (str(e),))
     problems = _of_reference(references)
-    if first["visible"]["passed"] < first["visible"]["total"]:
-        problems.append(f"the reference fails visible tests: {_failing(first['visible'])}")
-    if untouched["solved"]:
+    if seen["passed"] < seen["total"]:
+        problems.append(f"the reference fails visible tests: {_failing(seen)}")
+    if not _bad(repos[0]):
         problems.append("the untouched repo passes every hidden test: there is nothing to do")
     if any(r["tests"] != repos[0]["tests"] for r in repos):
         problems.append(f"hidden tests end differently from run to run on the untouched repo: {_unsteady(repos)}")
@@ -60,13 +60,13 @@ def prove(task: Task, sandbox: SandboxSettings, times: int = 3) -> Proof:
         hidden_total=references[0]["total"],
         reference_passed=references[0]["passed"],
         untouched_passed=repos[0]["passed"],
-        visible_total=untouched["visible"]["total"],
-        untouched_visible=untouched["visible"]["passed"],
+        visible_total=seen_before["total"],
+        untouched_visible=seen_before["passed"],
     )
 
 
 def _of_reference(runs: list[dict[str, Any]]) -> list[str]:
-    bad = [r for r in runs if r["exit_code"] != 0 or r["passed"] < r["total"]]
+    bad = [r for r in runs if _bad(r)]
     if not bad:
         return []
     how = (
@@ -75,6 +75,10 @@ def _of_reference(runs: list[dict[str, Any]]) -> list[str]:
         else f"fails {_failing(bad[0]) or 'with exit ' + str(bad[0]['exit_code'])}"
     )
     return [f"the reference {how} in {len(bad)} of {len(runs)} runs"]
+
+
+def _bad(result: dict[str, Any]) -> bool:
+    return result["exit_code"] != 0 or result["passed"] < result["total"]
 
 
 def _failing(result: dict[str, Any]) -> str:

@@ -39,12 +39,8 @@ def grade(task: Task, workspace_root: Path, sandbox: SandboxSettings) -> dict[st
         SandboxError: no sandbox can be had.
     """
     hidden = grade_hidden_only(task, workspace_root, sandbox)
-    visible, visible_left = dict(NO_TESTS), dict(NO_TESTS)
+    visible = grade_visible_only(task, workspace_root, sandbox)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        if task.visible_tests:
-            names = visible_test_names(task, sandbox)
-            tree = fresh_tree(task, workspace_root, Path(folder, "visible"))
-            visible = _graded(task, tree, task.visible_tests, sandbox, names)
         left = Path(folder, "left")
         copy_tree(workspace_root, left)
         visible_left = _graded(task, left, (), sandbox, None)
@@ -67,6 +63,16 @@ def grade_hidden_only(task: Task, workspace_root: Path, sandbox: SandboxSettings
         tree = fresh_tree(task, workspace_root, Path(folder, "hidden"))
         add_hidden(task, tree)
         return _graded(task, tree, task.only_tests or task.hidden_tests, sandbox, names)
+
+
+def grade_visible_only(task: Task, workspace_root: Path, sandbox: SandboxSettings) -> dict[str, Any]:
+    """The `visible` part alone: the visible tests as they were at the start, on the code as it is now."""
+    if not task.visible_tests:
+        return dict(NO_TESTS)
+    names = visible_test_names(task, sandbox)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        tree = fresh_tree(task, workspace_root, Path(folder, "visible"))
+        return _graded(task, tree, task.visible_tests, sandbox, names)
 
 
 def hidden_test_names(task: Task, sandbox: SandboxSettings) -> tuple[str, ...]:

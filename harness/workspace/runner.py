@@ -7,10 +7,10 @@ A request holds argv, cwd, env, timeout_s, output_bytes, limits {as, fsize, nofi
 stdin) and report (true to give the command a pipe as descriptor 3, whose bytes come back as `report`). While a command runs, the
 message {"stop": NAME} ends it with the limit NAME. The end of descriptor 0 is the harness's death: everything ends.
 
-An answer holds exit_code (128+N for a signal, null when it was ended here), timed_out, limit, stdout, stderr, output_chars,
-truncated and report. A command has ended when its shell has: whatever it left running is killed before the answer goes out. No
-environment, current folder or process outlives a command. As process 1 it kills everything it sees; outside a process
-namespace (`plain`) it kills the processes below it.
+A request is answered by {"began": true} and, when the command has ended, by the answer: exit_code (128+N for a signal, null when it
+was ended here), timed_out, limit, stdout, stderr, output_chars, truncated and report. A command has ended when its shell has:
+whatever it left running is killed before the answer goes out. No environment, current folder or process outlives a command. As
+process 1 it kills everything it sees; outside a process namespace (`plain`) it kills the processes below it.
 """
 
 import contextlib
@@ -153,7 +153,8 @@ def child(request, fds):
             kind = getattr(resource, "RLIMIT_" + name.upper())
             hard = resource.getrlimit(kind)[1]
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(kind, (value, value))
+            with contextlib.suppress(ValueError):  # macOS has limits that it does not take
+                resource.setrlimit(kind, (value, value))
         os.execvpe(request["argv"][0], request["argv"], request["env"])
     except BaseException as e:
         os.write(2, f"the command could not be started: {e}\n".encode())
@@ -165,10 +166,12 @@ def stdin_for(text):
     """A file that holds `text`, or the null device."""
     if text is None:
         return os.open("/dev/null", os.O_RDONLY)
-    fd = os.memfd_create("input")
-    os.write(fd, text.encode())
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
+    import tempfile  # costly to import, and needed for grading only
+
+    with tempfile.TemporaryFile() as f:
+        f.write(text.encode())
+        f.seek(0)
+        return os.dup(f.fileno())
 
 
 def execute(request, control, alone):
@@ -289,6 +292,7 @@ def main():
             return
         if "argv" not in request:  # a stop that came after its command had ended
             continue
+        send(answers, {"began": True})
         answer = execute(request, control, alone)
         if answer is None:
             return

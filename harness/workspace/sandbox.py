@@ -102,20 +102,19 @@ class LocalWorkspace:
             self.session = None
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        fresh = self.session is None or not self.session.alive
-        if fresh:
-            self.session = self._start()
-        self._own()
-        try:
-            return self.session.request(request, self._disk_limit)
-        except SessionEnded:
-            if fresh:
-                return _lost(request["timeout_s"])
-        self.session = self._start()
-        try:
-            return self.session.request(request, self._disk_limit)
-        except SessionEnded:
-            return _lost(request["timeout_s"])
+        """A command is handed to a second sandbox only when the first had not begun it: no command runs twice."""
+        start = time.monotonic()
+        for _ in range(2):
+            if self.session is None or not self.session.alive:
+                self.close()
+                self.session = self._start()
+            self._own()
+            try:
+                return self.session.request(request, self._disk_limit)
+            except SessionEnded as e:
+                if e.began:
+                    break
+        return _lost(time.monotonic() - start > request["timeout_s"])
 
     def _start(self) -> Session:
         if not self.sandboxed:
@@ -226,16 +225,16 @@ def _start_jail(shape: jail.Jail) -> Session:
             ) from e
 
 
-def _lost(timeout_s: float) -> dict[str, Any]:
-    text = f"the sandbox ended during this command (limit {timeout_s:g} s)"
+def _lost(late: bool) -> dict[str, Any]:
+    """The answer for a command whose sandbox ended; late: after the command's time."""
+    text = "the sandbox ended during this command"
     return {
         "exit_code": None,
-        "timed_out": False,
-        "limit": None,
+        "timed_out": late,
+        "limit": "time" if late else None,
         "stdout": "",
         "stderr": text,
         "output_chars": len(text),
-    } | {
         "truncated": False,
         "report": None,
     }

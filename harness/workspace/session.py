@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import struct
 import subprocess
 import tempfile
@@ -19,13 +20,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from harness.workspace.runner import below
+
 START_S = 20.0
 GRACE_S = 15.0
 WATCH_S = 0.5
 
 
 class SessionEnded(RuntimeError):
-    """The runner is gone or was ended; the message is what it said last."""
+    """The runner is gone or was ended; the message is what it said last. began: whether it had begun the command."""
+
+    began = False
 
 
 class _Launcher:
@@ -84,17 +89,22 @@ class Session:
         return self in _open and self._process.poll() is None
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def pids(self) -> list[int]:
+        """The starter and all that runs below it."""
+        return [self._process.pid, *below(self._process.pid)]
 
     def request(self, message: dict[str, Any], watch: Callable[[], str | None] | None = None) -> dict[str, Any]:
         """One command's answer. `watch` is asked now and then while it runs; the limit it names ends the command."""
         deadline = time.monotonic() + message["timeout_s"] + GRACE_S
+        began = False
         try:
             self._send(message)
+            began = self._receive(deadline, None)["began"]
             return self._receive(deadline, watch)
-        except BaseException:
+        except BaseException as e:
             self.kill()
+            if isinstance(e, SessionEnded):
+                e.began = began
             raise
 
     def close(self) -> None:
@@ -108,8 +118,10 @@ class Session:
                 pipe.close()  # the runner takes the end of its input for the harness's death
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
-        with contextlib.suppress(OSError):
-            self._process.kill()
+        # The starter may not be allowed to end a runner that became another user, so both are ended here.
+        for pid in [*below(self._process.pid), self._process.pid] if self._process.poll() is None else []:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -138,7 +150,7 @@ class Session:
                     self._send({"stop": limit})
                     stopped = True
                 continue
-            part = os.read(fd, max(1 << 16, need - len(data)))
+            part = os.read(fd, need - len(data))
             if not part:
                 self.kill()
                 raise SessionEnded("the runner ended")

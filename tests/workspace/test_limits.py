@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -154,11 +155,9 @@ def test_two_runs_do_not_share_the_count_of_processes(opened):
     if not counts_processes():
         pytest.skip("this machine can't limit processes")
     one, two = (opened(name=name, processes=12) for name in ("one", "two"))
-    three = "for i in 1 2 3 4 5 6; do sleep 1 & done; wait; echo fine"
-    import threading
-
+    six = "for i in 1 2 3 4 5 6; do sleep 1 & done; wait; echo fine"
     results = {}
-    threads = [threading.Thread(target=lambda w=w: results.update({w: w.run(three, timeout_s=20)})) for w in (one, two)]
+    threads = [threading.Thread(target=lambda w=w: results.update({w: w.run(six, timeout_s=20)})) for w in (one, two)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -167,8 +166,6 @@ def test_two_runs_do_not_share_the_count_of_processes(opened):
 
 
 def test_a_workspace_outlives_the_thread_that_opened_it(opened):
-    import threading
-
     workspace = opened()
     thread = threading.Thread(target=lambda: workspace.run("true", timeout_s=5))
     thread.start()
@@ -181,8 +178,25 @@ def test_a_workspace_outlives_the_thread_that_opened_it(opened):
 def test_a_sandbox_that_died_is_started_again(opened):
     workspace = opened()
     workspace.run("echo x > kept; echo y > /tmp/kept", timeout_s=5)
-    os.kill(workspace.session.pid, signal.SIGKILL)
+    for pid in workspace.session.pids:
+        os.kill(pid, signal.SIGKILL)
     assert workspace.run("cat kept /tmp/kept", timeout_s=5).stdout == "x\ny\n"
+
+
+def test_a_command_whose_sandbox_dies_does_not_run_twice(opened):
+    workspace = opened()
+    workspace.run("true", timeout_s=5)
+    results = []
+    command = "echo once >> log; sleep 60"
+    thread = threading.Thread(target=lambda: results.append(workspace.run(command, timeout_s=60)))
+    thread.start()
+    while not (workspace.root / "log").exists():
+        time.sleep(0.02)
+    os.kill(workspace.session.pids[1], signal.SIGKILL)
+    thread.join()
+    assert results[0].exit_code is None
+    assert "the sandbox ended" in results[0].stderr
+    assert workspace.run("cat log", timeout_s=5).stdout == "once\n"
 
 
 def test_the_sandbox_dies_with_the_harness(tmp_path):
