@@ -42,9 +42,8 @@ def compose_grid(study: Study, runs: Path) -> Grid:
 
 def check_study(study: Study, runs: Path) -> Report:
     """`check` on the study's own runs below `runs`/<experiment>; see there."""
-    is_shipped_data = not study.grid.is_file()
-    unregistered = load_registration(study.registration) is None
-    grid = None if is_shipped_data or not unregistered else tuple(Cell(s.identity()) for s in _settings(study, runs))
+    composed = study.grid.is_file() and load_registration(study.registration) is None
+    grid = tuple(Cell(s.identity()) for s in _settings(study, runs)) if composed else None
     return check(study, runs=runs / study.experiment, tables=all_tables, summarise=summarise, grid=grid)
 
 

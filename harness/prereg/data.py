@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.prereg.cells import Cell, describe, differing
+from harness.prereg.cells import COLUMN_OF_SETTING, Cell, describe, differing
 from harness.prereg.language import Row, Table, Tables
 from harness.prereg.language.schema import plain
 from harness.prereg.language.values import Gap
@@ -28,6 +28,14 @@ class Data:
     tables: Tables
     missing: tuple[Cell, ...] = ()
     grid: tuple[Cell, ...] | None = None
+
+    def planned(self) -> tuple[Cell, ...]:
+        """The grid; where nobody knows it, one cell per row of the run table."""
+        if self.grid is not None or "runs" not in self.tables:
+            return self.grid or ()
+        rows = self.tables["runs"].rows
+        named = [{key: row.values.get(column) for key, column in COLUMN_OF_SETTING.items()} for row in rows]
+        return tuple(Cell({key: value for key, value in one.items() if value is not None}) for one in named)
 
     def of(self, prediction: Prediction) -> Tables:
         """The tables cut down to the runs the prediction speaks of."""

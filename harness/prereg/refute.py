@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.prereg.cells import Cell
+from harness.prereg.cells import COLUMN_OF_SETTING, Cell
 from harness.prereg.language import Claim, Column, Row, Schema, Table, Tables, Type, evaluate, evaluate_row
 from harness.prereg.language import parse_condition as parse_row_condition
 from harness.prereg.language.rows import Plain
@@ -26,6 +26,7 @@ TRIES = 2000
 _ROW_ATTEMPTS = 40
 _SEEDS = 3
 _OTHER = "(any other)"
+_ARM_COLUMNS = tuple(name for name in COLUMN_OF_SETTING.values() if name != "seed")
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,14 @@ class _Search:
         self._schema = schema
         nodes = list(walk(claim.root))
         self._numbers = {float(n.value) for n in nodes if isinstance(n, Literal) and n.type is Type.NUMBER}
-        self._texts = _texts_by_column(nodes)
+        compared = _compared_with(nodes)
+        self._texts = {name: [v for v in values if isinstance(v, str)] for name, values in compared.items()}
         self._columns: dict[str, dict[str, Column]] = {name: {} for name in _tables(nodes)}
         for node in nodes:
             if isinstance(node, CellNode):
                 self._columns[node.table][node.name] = node.column
         self._constraints = {table: self._constraints_of(table) for table in self._columns}
-        self._arms = list(_arms(prediction, grid))
+        self._arms = list(_arms(prediction, grid, compared))
         self._arm_names = list(dict.fromkeys(name for arm in self._arms for name in arm))
 
     def _constraints_of(self, table: str) -> list[Claim]:
@@ -98,16 +100,17 @@ class _Search:
             per_base = 1 if name == "runs" else self._random.randint(1, 3)
             drawn: dict[tuple[Any, ...], dict[str, Plain]] = {}
             rows = []
-            for number, base in enumerate(b for b in bases for _ in range(per_base)):
-                key = {"same": (), "arm": _arm_key(base), "row": (number,)}[mode]
-                fixed = {k: v for k, v in base.items() if k in self._schema.tables[name]}
-                if key not in drawn:
-                    free = self._row(name, {k: c for k, c in columns.items() if k not in fixed}, fixed)
-                    if free is None:
-                        return None
-                    drawn[key] = free
-                values = {**drawn[key], **fixed, "run_id": f"run {number + 1}"}
-                rows.append(Row(f"run {number + 1}", values, values["run_id"]))
+            for number, base in enumerate(bases):
+                run_id = f"run {number + 1}"
+                for part in range(per_base):
+                    key = {"same": (), "arm": _arm_key(base), "row": (number, part)}[mode]
+                    fixed = {k: v for k, v in base.items() if k in self._schema.tables[name]}
+                    if key not in drawn:
+                        free = self._row(name, {k: c for k, c in columns.items() if k not in fixed}, fixed)
+                        if free is None:
+                            return None
+                        drawn[key] = free
+                    rows.append(Row(run_id, {**drawn[key], **fixed, "run_id": run_id}, run_id))
             tables[name] = Table(name, tuple(rows), one_row_per_run=name == "runs")
         return tables
 
@@ -147,13 +150,17 @@ class _Search:
         return out
 
 
-def _arms(prediction: Prediction, grid: Sequence[Cell] | None) -> Iterator[dict[str, Any]]:
+def _arms(
+    prediction: Prediction, grid: Sequence[Cell] | None, compared: Mapping[str, Sequence[Plain]]
+) -> Iterator[dict[str, Any]]:
+    """The arm columns of each run: those of the grid's cells, without a grid those that cells and claim name."""
     covered = [c.columns() for c in grid or () if prediction.covers(c.columns()) is not False]
     if covered:
         yield from covered
         return
-    for values in itertools.product(*prediction.cells.values()):
-        arm = dict(zip(prediction.cells, values, strict=True))
+    named = {name: values for name, values in compared.items() if name in _ARM_COLUMNS} | dict(prediction.cells)
+    for values in itertools.product(*named.values()):
+        arm = dict(zip(named, values, strict=True))
         for seed in range(_SEEDS):
             yield {"task": "task", "seed": seed, **arm}
 
@@ -172,11 +179,12 @@ def _tables(nodes: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _texts_by_column(nodes: Sequence[Any]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+def _compared_with(nodes: Sequence[Any]) -> dict[str, list[Plain]]:
+    """Column -> the texts and numbers the claim compares it with."""
+    found: dict[str, dict[Plain, None]] = {}
     for node in nodes:
         if isinstance(node, Comparison):
             for cell, literal in ((node.left, node.right), (node.right, node.left)):
-                if isinstance(cell, CellNode) and isinstance(literal, Literal) and literal.type is Type.TEXT:
-                    found.setdefault(cell.name, {})[str(literal.value)] = None
-    return {name: tuple(texts) for name, texts in found.items()}
+                if isinstance(cell, CellNode) and isinstance(literal, Literal):
+                    found.setdefault(cell.name, {})[literal.value] = None
+    return {name: list(values) for name, values in found.items()}

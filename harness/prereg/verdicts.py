@@ -193,7 +193,7 @@ def _beyond_the_wording(
         if means.holds is False:
             return Verdict.HELD_IN_WORDING_ONLY, f"{why}; but what it means fails: {means.why}"
     for part in prediction.parts if tries else ():
-        if find_example(parse(part.claim, schema), schema, prediction, data.grid, tries=tries) is None:
+        if find_example(parse(part.claim, schema), schema, prediction, data.planned(), tries=tries) is None:
             return (
                 Verdict.HELD_IN_WORDING_ONLY,
                 f"{why}; but nothing could have refuted it (none found in {tries} tables)",

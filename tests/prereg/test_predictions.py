@@ -147,3 +147,10 @@ def test_columns_only_the_data_have_can_be_used() -> None:
     assert "mood of b is not known" in judged.why
     tables["runs"]["mood"] = ["good", "bad"]
     assert judge(Predictions("x", (prediction,)), tables)["p"].verdict is Verdict.HELD
+
+
+def test_a_claim_is_refuted_with_as_many_runs_as_there_are() -> None:
+    prediction = Prediction("p", "w", (Part("count(runs, solved) < 5"),))
+    one_arm = pd.DataFrame([{"run_id": str(n), "agent": "a", "seed": n, "solved": False} for n in range(6)])
+    assert judge(Predictions("x", (prediction,)), {"runs": one_arm})["p"].verdict is Verdict.HELD
+    assert judge(Predictions("x", (prediction,)), {"runs": one_arm[:4]})["p"].verdict is Verdict.HELD_IN_WORDING_ONLY

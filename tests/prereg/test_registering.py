@@ -201,6 +201,7 @@ def test_for_claims_that_can_lose_a_table_is_shown_and_one_that_holds_exists(tex
     assert lost is not None
     assert lost.lines()
     assert find_example(claim, RUN_TABLES, prediction, CELLS, wanted=True, tries=2000) is not None
+    assert find_example(claim, RUN_TABLES, prediction, None, tries=2000) is not None
 
 
 def test_a_vacuous_prediction_is_registered_by_name_and_can_only_hold_in_wording(lab: Lab) -> None:
