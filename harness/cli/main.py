@@ -13,6 +13,8 @@ import typer
 from analysis.replay.cli import replay_command
 from analysis.server_log.cli import log_app
 from harness.agent.approval.cli import rules_app
+from harness.cli.doctor import doctor_command
+from harness.cli.new import new_app
 from harness.cli.report import report_command
 from harness.cli.run import run_command
 from harness.cli.show import show_command, status_command
@@ -36,6 +38,9 @@ app.command("register")(register_command)
 app.command("check")(check_command)
 app.command("report")(report_command)
 app.command("power")(power_command)
+app.command("replay")(replay_command)
+app.command("doctor")(doctor_command)
+app.add_typer(new_app, name="new")
 app.command("replay")(replay_command)
 app.add_typer(models_app, name="models")
 app.add_typer(log_app, name="log")

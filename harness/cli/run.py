@@ -14,7 +14,8 @@ from rich.table import Table
 from harness.paths import study_root
 from harness.record.folder import find_runs
 from harness.sweep.app import Request, prepare, run
-from harness.sweep.compose import Place
+from harness.sweep.compose import Place, cells, hydra_session
+from harness.sweep.plan import NEED_MODEL
 
 STUDY = Annotated[Path | None, typer.Option("--study", help="folder with conf/ and experiments/; else the current one")]
 RUNS = Annotated[Path | None, typer.Option("--runs", help="folder for run folders; else runs/ in the study")]
@@ -29,6 +30,7 @@ def run_command(
     context: typer.Context,
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="a sweep, as in Hydra")] = False,
     dry: Annotated[bool, typer.Option("--dry", help="list the cells, what is done, and the likely time")] = False,
+    models: Annotated[bool, typer.Option("--models", help="print the models that the cells need, and stop")] = False,
     study: STUDY = None,
     runs: RUNS = None,
 ) -> None:
@@ -36,6 +38,9 @@ def run_command(
     where = place(study, runs)
     if unknown := [a for a in context.args if a.startswith("-")]:
         raise ValueError(f"{unknown[0]}: no such option; settings are given as key=value")
+    if models:
+        print("\n".join(models_of(where, context.args, multirun)))
+        return
     if dry:
         request = prepare(where, context.args, multirun)
         Console().print(plan_table(request))
@@ -51,6 +56,13 @@ def run_command(
         print(f"failed: {outcome.run_id}: {outcome.failure}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
+
+
+def models_of(where: Place, overrides: list[str], multirun: bool) -> list[str]:
+    """The names of the catalogue's models that a request needs, each once; the files need not be here."""
+    with hydra_session(where) as hydra:
+        found = [c.settings for c in cells(hydra, [*where.overrides(), *overrides], multirun)]
+    return list(dict.fromkeys(s.model.name for s in found if s.server.kind in NEED_MODEL and s.model.path is None))
 
 
 def announce(request: Request) -> None:
