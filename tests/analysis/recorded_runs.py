@@ -22,6 +22,8 @@ from harness.record.summary import summarise
 
 TOOLS = [{"type": "function", "function": {"name": n}} for n in ("read_file", "write_file", "edit_file", "bash")]
 READ_MS, WRITE_MS = 2.5, 11.25
+READ_RATE = "tokens (    2.50 ms per token,   400.00 tokens per second)"
+WRITE_RATE = "tokens (   11.25 ms per token,    88.89 tokens per second)"
 
 
 def tests(passed: int, total: int) -> dict[str, Any]:
@@ -210,14 +212,15 @@ class Recorder:
     def _log_request(self, prompt: int, reused: int, timings: dict[str, Any], cut: bool) -> None:
         slot = f"id  0 | task {self.task_number}"
         read, written = timings["prompt_n"], timings["predicted_n"]
+        read_ms, write_ms = timings["prompt_ms"], timings["predicted_ms"]
         cached = prompt + max(written - 1, 0)
         self.log += [
             f"slot launch_slot_: {slot} | processing task, is_child = 0",
             f"slot update_slots: {slot} | new prompt, n_ctx_slot = {self.n_ctx}, n_keep = 0, task.n_tokens = {prompt}",
             f"slot update_slots: {slot} | n_tokens = {reused}, memory_seq_rm [{reused}, end)",
-            f"slot print_timing: {slot} | prompt eval time = {timings['prompt_ms']:10.2f} ms / {read:5d} tokens (    2.50 ms per token,   400.00 tokens per second)",
-            f"slot print_timing: {slot} |        eval time = {timings['predicted_ms']:10.2f} ms / {written:5d} tokens (   11.25 ms per token,    88.89 tokens per second)",
-            f"slot print_timing: {slot} |       total time = {timings['prompt_ms'] + timings['predicted_ms']:10.2f} ms / {read + written:5d} tokens",
+            f"slot print_timing: {slot} | prompt eval time = {read_ms:10.2f} ms / {read:5d} {READ_RATE}",
+            f"slot print_timing: {slot} |        eval time = {write_ms:10.2f} ms / {written:5d} {WRITE_RATE}",
+            f"slot print_timing: {slot} |       total time = {read_ms + write_ms:10.2f} ms / {read + written:5d} tokens",
             f"slot      release: {slot} | stop processing: n_tokens = {cached}, truncated = {int(cut)}",
             "srv  update_slots: all slots are idle",
             "srv  log_server_r: done request: POST /v1/chat/completions 127.0.0.1 200",
