@@ -17,20 +17,23 @@ from analysis.replay.outcome import Replay
 from analysis.replay.replay import replay
 from analysis.replay.sources import Sources
 
-COLUMNS = (
+ROWS = (
     ("recomputed", "recomputed"),
-    ("of base", "recomputed_ratio"),
+    ("  ratio over common steps", "recomputed_ratio"),
     ("evaluated", "evaluated"),
-    ("of base", "evaluated_ratio"),
-    ("ampl.", "amplification"),
+    ("  ratio over common steps", "evaluated_ratio"),
+    ("new", "new"),
+    ("amplification", "amplification"),
     ("clears", "clears"),
-    ("yield", "yield"),
-    ("steps between", "steps_between_clears"),
+    ("  freed / recomputed next", "yield"),
+    ("  steps between (median)", "steps_between_clears"),
+    ("  within two requests", "thrashing_clears"),
+    ("  found nothing", "clears_of_nothing"),
     ("overflows", "overflows"),
-    ("cut", "cut_by_window"),
-    ("re-reads", "rereads_of_cleared"),
-    ("steps", "steps"),
-    ("ended early", "stopped_early"),
+    ("replies cut by the window", "cut_by_window"),
+    ("re-reads of cleared", "rereads_of_cleared"),
+    ("steps played", "steps"),
+    ("runs ended early", "stopped_early"),
 )
 
 
@@ -79,14 +82,14 @@ def _tell(text: str) -> None:
 
 def _print(found: Replay, document: dict[str, Any]) -> None:
     console = Console()
-    table = Table("policy", *(title for title, _ in COLUMNS), caption_justify="left")
+    base = document["compared_with"]
+    table = Table(
+        "", *found.policies, caption=f"{len(found.runs)} runs, tokens; ratios to {base}", caption_justify="left"
+    )
     for column in table.columns[1:]:
         column.justify = "right"
-    for name in found.policies:
-        values = document["policies"][name]
-        table.add_row(name, *(_cell(values[key]) for _, key in COLUMNS))
-    base = document["compared_with"]
-    table.caption = f"{len(found.runs)} runs; tokens; `of base`: over the steps that both policies reached, base {base}"
+    for title, key in ROWS:
+        table.add_row(title, *(_cell(document["policies"][name][key]) for name in found.policies))
     console.print(table)
     for key, title in (("predictions", "predicted reuse"), ("server_check", "server check")):
         if key in document:

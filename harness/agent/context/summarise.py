@@ -27,7 +27,7 @@ LEAST_GAIN = 200  # tokens that a summary must be worth
 
 @dataclass(frozen=True)
 class Summarise:
-    """summary_tokens: the limit of the summary's reply."""
+    """summary_tokens: the limit of the summary's reply. fallback: how it clears where there is no summary, at the same trigger."""
 
     trigger: float | None = None
     summary_tokens: int = 400
@@ -73,7 +73,7 @@ class Summarise:
         return replace(t, memory=memory).messages()
 
     def _fall_back(self, state: ContextState, why: str) -> ContextChange | None:
-        change = self.fallback.decide("before_send", state)
+        change = replace(self.fallback, trigger=self.trigger).decide("before_send", state)
         if change is None:
             return None
         return replace(
