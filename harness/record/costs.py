@@ -47,8 +47,10 @@ def _after_clear(rows: list[tuple[SlotRequest, Tokens]]) -> dict[str, Any]:
     }
 
 
-def time_columns(events: Sequence[Event]) -> dict[str, Any]:
+def time_columns(events: Sequence[Event], kind: str | None) -> dict[str, Any]:
     """Seconds of the whole run, and its four parts that sum to it; `harness` is what the other three leave.
+
+    A double or a tape tells timings that nobody waited for: they don't sum to anything, so harness_seconds is unknown there.
 
     tool_seconds holds the calls (approval questions included) and the finish checks. A prompt or reply without timings
     leaves prompt_seconds, writing_seconds and harness_seconds unknown.
@@ -59,7 +61,7 @@ def time_columns(events: Sequence[Event]) -> dict[str, Any]:
     writing = total(t.get("predicted_ms") for t in answered)
     tools = total(e.get("ms") for e in events if e["event"] in ("call", "finish_check"))
     parts = (prompt, writing, tools)
-    known = seconds is not None and None not in parts
+    known = kind == "real" and seconds is not None and None not in parts
     return {
         "seconds": seconds,
         "prompt_seconds": _seconds(prompt),

@@ -16,7 +16,10 @@ from harness.record.replies import clear_columns, end_columns, of_kind, reply_co
 from harness.record.slot import Event
 
 # In the arm's label these say what a run is of, not which arm it belongs to, or are named first anyway.
-NOT_IN_LABEL = ("agent", "agent.name", "server.n_ctx", "seed", "task", "task.name", "experiment")
+NOT_IN_LABEL = (
+    *("agent", "agent.name", "server.n_ctx", "seed", "task", "task.name", "experiment"),
+    *("server", "server.scenario", "server.tape", "server.url", "server.port", "server.threads"),
+)
 
 
 def summarise(manifest: dict[str, Any], events: Iterable[Event], grading: dict[str, Any] | None) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def summarise(manifest: dict[str, Any], events: Iterable[Event], grading: dict[s
         **repeat_columns(rows),
         **command_columns(rows, mount_of(manifest, rows)),
         **test_columns(rows),
-        **time_columns(rows),
+        **time_columns(rows, manifest.get("kind")),
         **_memory(rows),
         "plan_open_items": plan_open_items(rows),
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.models import LocalModel, resolve
+from harness.models import LocalModel, resolve, store_settings
 from harness.record.folder import RunFolder, run_id
 from harness.serving.scripted import scenario
 from harness.serving.servers import server_build
@@ -19,6 +19,14 @@ from harness.workspace.tasks import Task, load_task
 
 # Server kinds that load a model file themselves.
 NEED_MODEL = ("embedded", "launch")
+
+
+@dataclass(frozen=True)
+class ServedName:
+    """A model that some server serves under this name; its file is not ours to know."""
+
+    name: str
+    path: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,14 @@ class RunPlan:
         return RunFolder(self.runs / self.experiment["name"] / self.run_id)
 
     @property
+    def served(self) -> LocalModel | ServedName | None:
+        """What the server is asked to serve: the file, or at an attached server the name; `served` means whatever is there."""
+        asked = self.settings.model.name
+        if self.settings.server.kind == "attach" and asked != "served":
+            return ServedName(asked)
+        return self.model
+
+    @property
     def label(self) -> str:
         """A short name for people: what was asked for, else the task and agent."""
         asked = [o for o in self.overrides if not o.startswith("experiment=")]
@@ -57,7 +73,9 @@ def plan(cell: Cell, place: Place) -> RunPlan:
     """
     settings = cell.settings
     task = load_task(settings.task.path or settings.task.name, study=place.study)
-    model = resolve(settings.model.path or settings.model.name) if settings.server.kind in NEED_MODEL else None
+    model = None
+    if settings.server.kind in NEED_MODEL:
+        model = resolve(settings.model.path or settings.model.name, store_settings(place.study))
     identity = {
         "harness": harness.__version__,
         "settings": settings.identity(),

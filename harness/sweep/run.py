@@ -79,7 +79,7 @@ def _run(plan: RunPlan, folder: RunFolder, copy: Copy, listener: EventSink | Non
         server = stack.enter_context(
             open_server(
                 settings.server,
-                plan.model,
+                plan.served,
                 folder.path,
                 chat_template=settings.model.chat_template,
                 scenario_dirs=scenario_folders(plan.study),
