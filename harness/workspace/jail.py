@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.workspace.errors import SandboxError
+from harness.workspace.seccomp import no_user_namespaces
 
 MOUNT = "/srv/project"
 HOME = "/home/agent"
@@ -59,6 +60,8 @@ class Jail:
             args += ["--unshare-user", "--disable-userns"]
         else:
             args += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+            rules = no_user_namespaces()
+            args += ["--seccomp", str(open_data.open(rules))] if rules else []
         places = [Path(place).parent for place in (MOUNT, HOME, RUNNER, *(t for _, t in self.extra))]
         args += [a for place in (*places, Path("/etc"), Path(VENV, "bin")) for a in folders(place)]
         args += system()
@@ -85,14 +88,15 @@ class OpenData:
     def __init__(self) -> None:
         self.fds: list[int] = []
 
-    def file(self, text: str, target: str, mode: str = "0644") -> list[str]:
+    def open(self, data: bytes) -> int:
         with tempfile.TemporaryFile() as f:
-            f.write(text.encode())
-            f.flush()
-            fd = os.dup(f.fileno())
-        os.lseek(fd, 0, os.SEEK_SET)
-        self.fds.append(fd)
-        return ["--perms", mode, "--ro-bind-data", str(fd), target]
+            f.write(data)
+            f.seek(0)
+            self.fds.append(os.dup(f.fileno()))
+        return self.fds[-1]
+
+    def file(self, text: str, target: str, mode: str = "0644") -> list[str]:
+        return ["--perms", mode, "--ro-bind-data", str(self.open(text.encode())), target]
 
     def __enter__(self) -> OpenData:
         return self

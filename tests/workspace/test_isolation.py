@@ -146,6 +146,18 @@ def test_commands_run_without_any_right(inside):
     assert run(inside, "mount -o remount,rw /usr; touch /usr/written").exit_code != 0
 
 
+def test_no_user_namespace_can_be_made(inside):
+    assert run(inside, "unshare --user --map-root-user true").exit_code != 0
+    code = (
+        "import ctypes, os\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "print(libc.unshare(0x10000000), libc.unshare(0), os.waitpid(os.fork() or os._exit(3), 0)[1] >> 8)\n"
+        "import threading; t = threading.Thread(target=print, args=('threads work',)); t.start(); t.join()\n"
+    )
+    (inside.root / "code.py").write_text(code)
+    assert run(inside, "python code.py").stdout == "-1 0 3\nthreads work\n"
+
+
 def test_scratch_lasts_for_the_run_only(tmp_path):
     from harness.settings import SandboxSettings
     from harness.workspace import open_workspace
