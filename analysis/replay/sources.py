@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.replay.errors import ReplayError
+from analysis.replay.material import Material
 from analysis.replay.prompts import Prompts, Render
 from analysis.replay.store import TokenStore
 from analysis.replay.template import LocalTemplate, Message
@@ -24,6 +25,7 @@ from harness.serving.pieces import PieceTokens
 from harness.serving.running import RunningServer
 from harness.serving.scripted import template as double_template
 from harness.serving.scripted import tokenizer as double_tokenizer
+from harness.serving.scripted.errors import Refused
 from harness.serving.servers import open_server
 from harness.settings import ServerSettings
 
@@ -87,7 +89,7 @@ class Sources:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder if folder is not None else store_settings().folder.parent / TOKENS
         self._vocabularies: dict[tuple[str, str | None], Vocabulary] = {}
-        self._double = PieceTokens(lambda text, _: double_tokenizer.tokenize(text), {})
+        self._double = PieceTokens(_double_tokens, {})
 
     def __enter__(self) -> Sources:
         return self
@@ -122,6 +124,16 @@ class Sources:
         return self._vocabularies[key]
 
 
+def double_prompts(found: Material) -> Prompts:
+    """Prompts of a run of the scripted double, whose tokenizer needs no model."""
+    pieces = PieceTokens(_double_tokens, {})
+    return Prompts(protocol(found.protocol).wire, found.tools, _double_render, pieces)
+
+
+def _double_tokens(text: str, _: bool) -> list[int]:
+    return double_tokenizer.tokenize(text)
+
+
 def _find(named: dict[str, Any], run: Any) -> Any:
     problem = ""
     for place in (named.get("name"), named.get("path")):
@@ -139,4 +151,7 @@ def _find(named: dict[str, Any], run: Any) -> Any:
 
 
 def _double_render(messages: list[Message], tools: list[dict[str, Any]] | None) -> str | None:
-    return double_template.render({"messages": messages, "tools": tools}, check_arguments=False)
+    try:
+        return double_template.render({"messages": messages, "tools": tools}, check_arguments=False)
+    except Refused:
+        return None

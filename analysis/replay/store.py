@@ -73,7 +73,7 @@ def _open(folder: Path, model_sha256: str) -> sqlite3.Connection | None:
         folder.mkdir(parents=True, exist_ok=True)
         file = sqlite3.connect(folder / f"{model_sha256[:16]}.sqlite", timeout=30)
         file.execute("CREATE TABLE IF NOT EXISTS pieces (key BLOB PRIMARY KEY, tokens BLOB) WITHOUT ROWID")
-    except (OSError, sqlite3.Error):
+    except (OSError, ValueError, sqlite3.Error):  # ValueError: a path no file system can have
         return None
     return file
 
