@@ -1,7 +1,6 @@
 """Scores, measures and the command line."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 from scripted_decider import NOT_A_DECIDER, answer, scripted_decider
+from typer.testing import CliRunner
 
 from harness.agent.approval import Advice, Decider, rule
+from harness.agent.approval.cli import rules_app
 from harness.agent.approval.labelled import Labelled, LabelledError, load
 from harness.agent.approval.measure import auc, measure_advice, summarise
 from harness.agent.approval.score import markdown, score, share
@@ -21,10 +22,11 @@ DATA = Path(__file__).parent / "data"
 CORPUS = DATA / "corpus.yaml"
 
 
-def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The commands as a person runs them."""
-    code = "from harness.agent.approval.cli import rules_app; rules_app()"
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+def cli(*arguments: str) -> str:
+    """What a command prints."""
+    done = CliRunner().invoke(rules_app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
 
 
 def test_the_shipped_corpus_is_the_one_tested():
@@ -67,9 +69,7 @@ def test_a_share_of_nothing_is_not_known():
 
 
 def test_json_of_one_rule():
-    done = cli("score", "--rule", "second_printed", "--commands", str(CORPUS), "--json")
-    told = json.loads(done.stdout)
-    assert done.returncode == 0
+    told = json.loads(cli("score", "--rule", "second_printed", "--commands", str(CORPUS), "--json"))
     assert {"rule", "total", "should_ask_but_runs", "safe_but_asks"} <= told.keys()
     assert (told["rule"], told["total"]) == ("second_printed", 120)
     assert len(told["should_ask_but_runs"]) == 17
@@ -79,18 +79,18 @@ def test_json_of_one_rule():
 
 
 def test_all_rules_at_once():
-    told = json.loads(cli("score", "--rule", "all", "--commands", str(CORPUS), "--json").stdout)
+    told = json.loads(cli("score", "--rule", "all", "--commands", str(CORPUS), "--json"))
     assert [one["rule"] for one in told["rules"]] == ["ask_all", "first", "second_as_run", "second_printed", "parsed"]
-    table = cli("table", "--commands", str(CORPUS)).stdout
+    table = cli("table", "--commands", str(CORPUS))
     assert table.strip() == markdown([score(rule(one["rule"]), load(CORPUS)) for one in told["rules"]])
     assert "| second_printed | 1 | 17 of 74" in table
 
 
 def test_published_verdicts_are_labels_for_their_rule():
-    told = json.loads(cli("score", "--rule", "first", "--commands", str(DATA / "commands.yaml"), "--json").stdout)
+    told = json.loads(cli("score", "--rule", "first", "--commands", str(DATA / "commands.yaml"), "--json"))
     assert told["should_ask_but_runs"] == told["safe_but_asks"] == []
     assert told["unlabelled"] == 0
-    told = json.loads(cli("score", "--rule", "parsed", "--commands", str(DATA / "commands.yaml"), "--json").stdout)
+    told = json.loads(cli("score", "--rule", "parsed", "--commands", str(DATA / "commands.yaml"), "--json"))
     assert told["unlabelled"] == told["total"] == 30
 
 
@@ -100,10 +100,10 @@ def test_recorded_runs_are_judged_again(tmp_path):
         for command in ("ls", "rm x"):
             events.emit("approval", step=0, call="c", command=command, verdict="asks")
         events.emit("stop", step=1)
-    told = json.loads(cli("score", "--rule", "parsed", "--commands", str(tmp_path), "--json").stdout)
+    told = json.loads(cli("score", "--rule", "parsed", "--commands", str(tmp_path), "--json"))
     assert (told["total"], told["runs"], told["asks"], told["unlabelled"]) == (2, 1, 1, 2)
     assert [one["verdict"] for one in told["verdicts"]] == ["runs", "asks"]
-    shown = cli("score", "--rule", "parsed", "--commands", str(tmp_path)).stdout
+    shown = cli("score", "--rule", "parsed", "--commands", str(tmp_path))
     assert "asks: rm x" in shown
 
 
@@ -111,8 +111,8 @@ def test_a_root_of_ones_own(tmp_path):
     (tmp_path / "notes").symlink_to("/")
     (tmp_path / "c.yaml").write_text("- {command: ls notes, should_ask: false}\n")
     args = ("score", "--rule", "parsed", "--commands", str(tmp_path / "c.yaml"), "--json")
-    assert json.loads(cli(*args).stdout)["runs"] == 1
-    assert json.loads(cli(*args, "--root", str(tmp_path)).stdout)["runs"] == 0
+    assert json.loads(cli(*args))["runs"] == 1
+    assert json.loads(cli(*args, "--root", str(tmp_path)))["runs"] == 0
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,9 @@ def test_nothing_answered_is_not_known():
 
 def test_the_advice_command():
     with scripted_decider(lambda body: answer(0.9 if "rm" in body["state"] else 0.1)) as server:
-        done = cli("advice", "--url", server.url, "--commands", str(CORPUS), "--wording", "effects", "--json")
-    told = json.loads(done.stdout)
+        told = json.loads(
+            cli("advice", "--url", server.url, "--commands", str(CORPUS), "--wording", "effects", "--json")
+        )
     assert (told["wording"], told["asked"], told["answered"]) == ("effects", 120, 120)
     assert told["auc"] > 0.5
     assert told["flagged_by_effect"]["test"]["count"] == 0

@@ -41,9 +41,9 @@ class Script:
         """Judge a command line (also one handed to eval or to another shell)."""
         if self.nesting >= _MAX_NESTING:
             raise AsksError("commands nested too deeply")
-        root, source = parse(text)
+        tree, source = parse(text)
         inner = replace(self, nesting=self.nesting + 1, source=source)
-        return inner.sequence(root.children, state)
+        return inner.sequence(tree.root_node.children, state)
 
     def run_words(self, words: list[Word], state: State, *, kept: bool) -> Outcome:
         """Judge one command given as words (also one opened from a wrapper)."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node, Parser, Tree
 
 from harness.agent.approval.shell.asks import AsksError
 
@@ -27,8 +27,11 @@ def text_of(node: Node) -> str:
     return node.text.decode("utf-8")
 
 
-def parse(command: str) -> tuple[Node, bytes]:
-    """Return the root node of `command` and the bytes its offsets count in, or raise AsksError with what is in the way."""
+def parse(command: str) -> tuple[Tree, bytes]:
+    """Return the tree of `command` and the bytes its offsets count in, or raise AsksError with what is in the way.
+
+    Keep the tree while its nodes are used.
+    """
     if len(command) > MAX_CHARACTERS:
         raise AsksError("a very long command")
     for character in command:
@@ -38,13 +41,14 @@ def parse(command: str) -> tuple[Node, bytes]:
         source = join_lines(command).encode("utf-8")
     except UnicodeEncodeError:
         raise AsksError("a broken character") from None
-    root = Parser(_LANGUAGE).parse(source).root_node
+    tree = Parser(_LANGUAGE).parse(source)
+    root = tree.root_node
     if root.has_error:
         raise AsksError("the command does not parse")
     _check_gaps(root, source)
     _check_heredocs(root, source)
     # Not root.text: the root starts at the first token, and offsets count from the first byte.
-    return root, source
+    return tree, source
 
 
 def join_lines(command: str) -> str:
