@@ -57,10 +57,16 @@ class Simulation:
             if name in values:
                 values[name] = _range(name, values[name])
         for name in ("write", "needs_older", "mistake", "stops_early"):
-            if name in values and not 0 <= values[name] <= 1:
+            if name in values and not (isinstance(values[name], (int, float)) and 0 <= values[name] <= 1):
                 raise ValueError(f"{name}: needs a chance between 0 and 1, got {values[name]!r}")
+        for name in ("steps", "read_call"):
+            if name in values and not (isinstance(values[name], int) and values[name] >= 1):
+                raise ValueError(f"{name}: needs a whole number of at least 1, got {values[name]!r}")
+        for name in ("age_rate", "scale"):
+            if name in values and not (isinstance(values[name], (int, float)) and values[name] > 0):
+                raise ValueError(f"{name}: needs a number above 0, got {values[name]!r}")
         if "shelf" in values:
-            values["shelf"] = Shelf(**values["shelf"])
+            values["shelf"] = Shelf.read(values["shelf"])
         if not (isinstance(values.get("seed", 0), int) or values["seed"] == "request"):
             raise ValueError(f"seed: a whole number, or `request`; got {values['seed']!r}")
         return cls(**values)

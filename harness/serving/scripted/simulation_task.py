@@ -6,9 +6,11 @@ simulated agent knows the shelf by the same rule, so it never has to list it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.serving.errors import ServingError
 from harness.serving.scripted import filler
@@ -24,6 +26,19 @@ class Shelf:
     step: int = 20
     copies: int = 3
     folder: str = "notes"
+
+    @classmethod
+    def read(cls, given: Any) -> Shelf:
+        """Builds a shelf from YAML values; raises ValueError for what does not fit."""
+        known = [f.name for f in dataclasses.fields(cls)]
+        if not isinstance(given, dict) or not set(given) <= set(known):
+            raise ValueError(f"shelf: takes {', '.join(known)}; got {given!r}")
+        shelf = cls(**given)
+        if not all(isinstance(n, int) and n >= 1 for n in (shelf.least, shelf.step, shelf.copies)):
+            raise ValueError("shelf: least, step and copies are whole numbers of at least 1")
+        if not isinstance(shelf.most, int) or shelf.most < shelf.least:
+            raise ValueError(f"shelf: most is a whole number of at least {shelf.least}")
+        return shelf
 
     def size(self, tokens: int) -> int:
         """The size on the shelf that is nearest to the wanted one."""
