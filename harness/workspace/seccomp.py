@@ -23,7 +23,8 @@ MACHINES = {"x86_64": (0xC000003E, 56, 272), "aarch64": (0xC00000B7, 220, 97)}
 def no_user_namespaces() -> bytes | None:
     """The filter in the kernel's classic BPF form, None for a machine whose numbers are not known here.
 
-    Calls of another architecture (x32 too) are refused, and so is clone3, whose flags a filter can't read; the C library then uses clone.
+    Calls of another architecture (x32 too) are refused, and so is clone3, whose flags a filter can't read; the C library then
+    uses clone.
     """
     if platform.machine() not in MACHINES:
         return None

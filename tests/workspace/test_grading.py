@@ -10,6 +10,7 @@ from harness.settings import SandboxSettings
 from harness.workspace import grade, grade_hidden_only, load_task
 from harness.workspace.copy import copy_tree
 from harness.workspace.errors import TaskError
+from harness.workspace.grading import grade_visible_only
 from harness.workspace.laying import reference_tree
 
 BOX = SandboxSettings()
@@ -152,15 +153,19 @@ def test_no_trick_is_taken_for_a_solution(cart, name):
     for path, text in CHEATS[name].items():
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
-    graded = grade(task, root, BOX)
-    assert graded["solved"] is False
-    passed = {test.split("::")[1] for test, outcome in graded["hidden"]["tests"].items() if outcome == "passed"}
-    if "cart.py" in CHEATS[name]:
-        assert passed == set(), graded["hidden"]
-        assert graded["visible"]["passed"] == 0
-    else:
-        assert passed == SOUND_TESTS, "the repo was not changed, so what it passes stays the same"
-    assert len(graded["hidden"]["tests"]) == HIDDEN
+    hidden = grade_hidden_only(task, root, BOX)
+    passed = {test.split("::")[1] for test, outcome in hidden["tests"].items() if outcome == "passed"}
+    # Where the code itself was left alone, what it passes stays the same.
+    assert passed == (set() if "cart.py" in CHEATS[name] else SOUND_TESTS), hidden
+    assert hidden["total"] == HIDDEN > hidden["passed"]
+
+
+@pytest.mark.parametrize("name", ["exit at import", "no-op tests", "edited tests", "conftest"])
+def test_tricks_do_not_pass_the_visible_tests_either(cart, name):
+    task, root = cart
+    for path, text in CHEATS[name].items():
+        (root / path).write_text(text)
+    assert grade_visible_only(task, root, BOX)["passed"] == 0
 
 
 def test_tricks_do_not_break_a_real_repair_either(cart):
@@ -239,6 +244,5 @@ def test_hidden_tests_that_can_not_be_collected_are_the_tasks_fault(tmp_path):
 def test_grading_without_a_sandbox(cart):
     task, root = cart
     repair(task, root)
-    graded = grade(task, root, SandboxSettings(kind="none"))
-    assert graded["solved"] is True
-    assert graded["visible"]["passed"] == 2
+    hidden = grade_hidden_only(task, root, SandboxSettings(kind="none"))
+    assert (hidden["exit_code"], hidden["passed"], hidden["total"]) == (0, HIDDEN, HIDDEN)
