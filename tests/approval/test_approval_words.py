@@ -30,11 +30,10 @@ def read_here(line: str, dialect) -> list[str] | None:
     if re.search(r"\$[$#!?]", line.replace("\\\n", "")):
         return None
     try:
-        tree, source = parse(f"v=x7; printf . {line}")
-        root = tree.root_node
+        root, source = parse(f"v=x7; printf . {line}")
         script = Script(BARE, table(), dialect, source=source)
         state = script.statement(root.named_children[0], State(frozenset({"/repo"})), False).ok
-        if root.named_child_count != 2 or root.named_children[1].type != "command":
+        if len(root.named_children) != 2 or root.named_children[1].type != "command":
             return None
         words = script.words(list(root.named_children[1].children), state)
     except AsksError:

@@ -4,11 +4,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tree_sitter import Node
-
 from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.globs import expand
-from harness.agent.approval.shell.source import text_of
+from harness.agent.approval.shell.nodes import Node
 from harness.agent.approval.shell.state import State
 from harness.agent.approval.shell.words import NUMBER, UNKNOWN, Dialect, Value
 
@@ -46,7 +44,7 @@ class Expansion:
         if node.type == "arithmetic_expansion":
             self._arithmetic(node)
             return NUMBER
-        text = text_of(node)
+        text = node.text
         if text.startswith("`") and "\\" in text:
             raise AsksError("a backslash inside backquotes")
         reads = text.startswith(">(")
@@ -65,14 +63,14 @@ class Expansion:
         # A value that is not a plain number could hold an expression that runs a command.
         for child in node.children:
             if child.type in ("command_substitution", "simple_expansion", "variable_name"):
-                name = text_of(child).lstrip("$")
+                name = child.text.lstrip("$")
                 value = self.nested(child) if child.type == "command_substitution" else self.variable(name)
                 if not value.number and not _NUMBER.fullmatch(value.text or ""):
                     raise AsksError("arithmetic with a value that is not known")
             elif child.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
                 self._arithmetic(child)
             elif child.type == "number":
-                if not _NUMBER.fullmatch(text_of(child)):
+                if not _NUMBER.fullmatch(child.text):
                     raise AsksError("unusual arithmetic")
             elif child.type not in _OPERATORS:
                 raise AsksError("unusual arithmetic")

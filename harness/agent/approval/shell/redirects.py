@@ -4,11 +4,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tree_sitter import Node
-
 from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.call import Call
-from harness.agent.approval.shell.source import text_of
+from harness.agent.approval.shell.nodes import Node
 from harness.agent.approval.shell.state import State
 from harness.agent.approval.shell.words import UNKNOWN, Value, heredoc_value, single
 
@@ -68,7 +66,7 @@ def read(script: "Script", nodes: list[Node], state: State) -> Flow:
 
 def _file(script: "Script", node: Node, state: State, flow: Flow) -> Flow:
     children = list(node.children)
-    descriptor = text_of(children.pop(0)) if children[0].type == "file_descriptor" else ""
+    descriptor = children.pop(0).text if children[0].type == "file_descriptor" else ""
     operator = children.pop(0).type
     groups = touching(children)
     if descriptor and not descriptor.isdigit():
@@ -107,7 +105,7 @@ def _heredoc(script: "Script", node: Node, state: State, flow: Flow) -> Flow:
     start = next(child for child in node.children if child.type == "heredoc_start")
     end = next(child for child in node.children if child.type == "heredoc_end")
     bodies = [child for child in node.children if child.type == "heredoc_body"]
-    if not text_of(start).startswith(("'", '"')):
+    if not start.text.startswith(("'", '"')):
         first = script.source.find(b"\n", node.start_byte) + 1
         heredoc_value(bodies, script.source, script.expansion(state), first, end.start_byte)
     rest = [

@@ -8,14 +8,13 @@ substitutions in words, heredocs and assignments. Syntax that is not named here 
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from tree_sitter import Node
-
 from harness.agent.approval.shell import redirects
 from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.call import Call
 from harness.agent.approval.shell.dispatch import run_call
 from harness.agent.approval.shell.expansion import Expansion
-from harness.agent.approval.shell.source import parse, text_of
+from harness.agent.approval.shell.nodes import Node
+from harness.agent.approval.shell.source import parse
 from harness.agent.approval.shell.state import Outcome, State
 from harness.agent.approval.shell.table import Table
 from harness.agent.approval.shell.words import UNKNOWN, Dialect, Value, Word, known, single, words_of
@@ -41,9 +40,9 @@ class Script:
         """Judge a command line (also one handed to eval or to another shell)."""
         if self.nesting >= _MAX_NESTING:
             raise AsksError("commands nested too deeply")
-        tree, source = parse(text)
+        root, source = parse(text)
         inner = replace(self, nesting=self.nesting + 1, source=source)
-        return inner.sequence(tree.root_node.children, state)
+        return inner.sequence(root.children, state)
 
     def run_words(self, words: list[Word], state: State, *, kept: bool) -> Outcome:
         """Judge one command given as words (also one opened from a wrapper)."""
@@ -177,7 +176,7 @@ class Script:
         stdin, output = state.stdin, UNKNOWN
         mixed = any(child.type == "|&" for child in node.children)
         for stage in stages:
-            last = stage.id == stages[-1].id
+            last = stage is stages[-1]
             output = self.statement(stage, replace(state, stdin=stdin), kept or not last).output
             stdin = UNKNOWN if mixed else output
         return Outcome.unchanged(state, output)
@@ -216,7 +215,7 @@ class Script:
         bodies = [child for child in node.named_children if child.type in ("do_group", "compound_statement")]
         if node.children[0].type != "for" or len(bodies) != 1 or not any(c.type == "in" for c in node.children):
             raise AsksError("an unusual loop")
-        name = text_of(names[0])
+        name = names[0].text
         if not self.table.plain_variables.fullmatch(name):
             raise AsksError(f"sets {name}")
         listed = [c for c in node.named_children if c not in (names[0], bodies[0]) and c.type != "comment"]
@@ -239,7 +238,7 @@ class Script:
         if len(bodies) != 1:
             raise AsksError("an unusual loop")
         conditions = node.children[1 : node.children.index(bodies[0])]
-        if text_of(conditions[0]) in ("true", ":", "false"):
+        if conditions[0].text in ("true", ":", "false"):
             raise AsksError("a loop without an end")
         for _ in range(_MAX_PASSES):
             condition = self.sequence(conditions, state)
@@ -306,4 +305,4 @@ class Script:
             raise AsksError("an unusual assignment")
         if value and value[0].start_byte != operator.end_byte:
             raise AsksError("an unusual assignment")
-        return text_of(name), single(value, self.source, self.expansion(state))
+        return name.text, single(value, self.source, self.expansion(state))

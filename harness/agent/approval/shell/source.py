@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 
 import tree_sitter_bash
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Language, Parser
 
 from harness.agent.approval.shell.asks import AsksError
+from harness.agent.approval.shell.nodes import Node, copied
 
 MAX_CHARACTERS = 20_000
 MAX_DEPTH = 100
@@ -21,17 +22,8 @@ _OPAQUE = {"string", "raw_string", "ansi_c_string", "heredoc_body", "comment", "
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;|&)<>]|$)", re.ASCII)
 
 
-def text_of(node: Node) -> str:
-    """The source text of `node`."""
-    assert node.text is not None
-    return node.text.decode("utf-8")
-
-
-def parse(command: str) -> tuple[Tree, bytes]:
-    """Return the tree of `command` and the bytes its offsets count in, or raise AsksError with what is in the way.
-
-    Keep the tree while its nodes are used.
-    """
+def parse(command: str) -> tuple[Node, bytes]:
+    """Return the root node of `command` and the bytes its offsets count in, or raise AsksError with what is in the way."""
     if len(command) > MAX_CHARACTERS:
         raise AsksError("a very long command")
     for character in command:
@@ -42,13 +34,12 @@ def parse(command: str) -> tuple[Tree, bytes]:
     except UnicodeEncodeError:
         raise AsksError("a broken character") from None
     tree = Parser(_LANGUAGE).parse(source)
-    root = tree.root_node
-    if root.has_error:
+    if tree.root_node.has_error:
         raise AsksError("the command does not parse")
+    root = copied(tree, source)
     _check_gaps(root, source)
     _check_heredocs(root, source)
-    # Not root.text: the root starts at the first token, and offsets count from the first byte.
-    return tree, source
+    return root, source
 
 
 def join_lines(command: str) -> str:
@@ -89,7 +80,7 @@ def _leaves(root: Node) -> Iterator[Node]:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise AsksError("a deeply nested command")
-        if node.child_count == 0 or node.type in _OPAQUE:
+        if not node.children or node.type in _OPAQUE:
             yield node
         else:
             waiting.extend((child, depth + 1) for child in reversed(node.children))
@@ -132,7 +123,7 @@ def _check_heredocs(root: Node, source: bytes) -> None:
     redirects = [node for node in _walk(root) if node.type == "heredoc_redirect"]
     lines_with_one: set[int] = set()
     for node in redirects:
-        line = node.start_point[0]
+        line = node.row
         if line in lines_with_one:
             raise AsksError("two heredocs on one line")
         lines_with_one.add(line)

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tree_sitter import Node
-
 from harness.agent.approval.shell.asks import AsksError
+from harness.agent.approval.shell.nodes import Node
 
 Dialect = Literal["bash", "dash"]
 
