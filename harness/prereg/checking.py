@@ -24,6 +24,7 @@ from harness.prereg.registration import Registration, RegistrationError, Version
 from harness.prereg.score import Scores, score
 from harness.prereg.study import Study, dirty_files
 from harness.prereg.verdicts import Judged, judge
+from harness.record.folder import canonical
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -98,19 +99,20 @@ def check(
         raise RegistrationError(f"{study.experiment}: its runs are needed to check it; name their folder")
     registration = load_registration(study.registration)
     _check_names(study, predictions, registration)
-    cells = registration.latest.cells if registration else grid
+    cells = registration.all_cells() if registration else grid
     records = read_records(runs, study.experiment, cells, summarise)
-    frames = _frames(tables(runs) if records.counted else {}, records)
-    missing = records.missing(cells) if cells is not None else ()
+    frames = tables(runs) if records.counted else {}
     history = History.of(study.root)
 
-    def judged(what: Predictions) -> dict[str, Judged]:
-        verdicts = judge(what, frames, grid=cells, missing=missing, tries=tries)
+    def judged(what: Predictions, grid: Sequence[Cell] | None) -> dict[str, Judged]:
+        chosen = records.within(grid)
+        missing = chosen.missing(grid) if grid is not None else ()
+        verdicts = judge(what, _frames(frames, chosen), grid=grid, missing=missing, tries=tries)
         return {j.prediction.id: j for j in verdicts.judged}
 
     if registration is None:
         standing = Standing(Provenance.UNREGISTERED, "there is no registration")
-        lines = [Line(j, _unregistered(j, records, standing), None) for j in judged(predictions).values()]
+        lines = [Line(j, _unregistered(j, records, standing), None) for j in judged(predictions, grid).values()]
     else:
         lines = _registered_lines(study, predictions, registration, records, history, judged)
     problems = records.problems(cells) + _study_problems(study, registration, history)
@@ -141,30 +143,35 @@ def _registered_lines(
     registration: Registration,
     records: Records,
     history: History | None,
-    judged: Callable[[Predictions], dict[str, Judged]],
+    judged: Callable[[Predictions, Sequence[Cell] | None], dict[str, Judged]],
 ) -> list[Line]:
-    """One line per prediction and wording, in the order of the first version that has it."""
+    """One line per prediction, wording and cells, in the order of the first version that has it."""
     lines: list[Line] = []
     dirty = dirty_files(history, study.root) if history else []
     path = history.path_of(study.registration) if history else study.name_of(study.registration)
-    seen: dict[str, list[Prediction]] = {}
+    seen: dict[str, list[tuple[Prediction, list[str]]]] = {}
     for version in registration.versions:
-        results = judged(version.predictions())
+        results = judged(version.predictions(), version.cells)
         standing_of = {
             run.run_id: standing_of_run(run.manifest, study.experiment, version, registration, history)
-            for run in records.counted
+            for run in records.within(version.cells).runs
         }
         for prediction in version.predictions().predictions:
-            if prediction in seen.setdefault(prediction.id, []):
+            worded = (prediction, _covered(prediction, version.cells))
+            if worded in seen.setdefault(prediction.id, []):
                 continue
-            seen[prediction.id].append(prediction)
+            seen[prediction.id].append(worded)
             result = results[prediction.id]
-            standings = {r.run_id: standing_of[r.run_id] for r in records.counted if _speaks_of(prediction, r.row)}
+            standings = {
+                run.run_id: standing_of[run.run_id]
+                for run in records.counted
+                if run.run_id in standing_of and _speaks_of(prediction, run.row)
+            }
             standing = worst(standings) if standings else standing_without_runs(version, path, history, dirty)
             lines.append(Line(result, standing, version.number, version.reason))
-    results = judged(now)
+    results = judged(now, registration.latest.cells)
     for prediction in now.predictions:
-        if prediction not in seen.get(prediction.id, []):
+        if prediction not in [worded for worded, _ in seen.get(prediction.id, [])]:
             why = "predictions.yaml was edited since it was registered; this is the edited wording"
             lines.append(Line(results[prediction.id], Standing(Provenance.CHANGED, why), None))
     order = list(seen) + [p.id for p in now.predictions if p.id not in seen]
@@ -184,6 +191,10 @@ def _unregistered(judged: Judged, records: Records, standing: Standing) -> Stand
         why = f"the runs were made under the registration {', '.join(named)}, which is gone"
         return Standing(Provenance.CHANGED, why)
     return standing
+
+
+def _covered(prediction: Prediction, cells: Sequence[Cell]) -> list[str]:
+    return sorted(canonical(cell.settings) for cell in cells if prediction.covers(cell.columns()) is not False)
 
 
 def _speaks_of(prediction: Prediction, row: Mapping[str, Any]) -> bool:

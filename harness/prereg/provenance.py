@@ -103,17 +103,18 @@ def standing_without_runs(
 
 def worst(standings: Mapping[str, Standing]) -> Standing:
     """One standing for a line that speaks of many runs (by run id): the worst word, with the runs it is about."""
-    for word in _WORST_FIRST:
-        by_why: dict[str, list[str]] = {}
-        for run_id, standing in standings.items():
-            if standing.word is word:
-                by_why.setdefault(standing.why, []).append(run_id)
-        if by_why:
-            total = len(standings)
-            why = "; ".join(f"{why} ({_runs(ids, total)})" for why, ids in by_why.items())
-            notes = tuple(dict.fromkeys(f"{n} ({run})" for run, s in standings.items() for n in s.notes))
-            return Standing(word, why, notes)
-    return Standing(Provenance.UNREGISTERED, "no run and no registration")
+    words = {standing.word for standing in standings.values()}
+    if not words:
+        return Standing(Provenance.UNREGISTERED, "no run and no registration")
+    word = next(w for w in _WORST_FIRST if w in words)
+    whys: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
+    for run_id, standing in standings.items():
+        if standing.word is word:
+            whys.setdefault(standing.why, []).append(run_id)
+        for note in standing.notes:
+            notes.setdefault(note, []).append(run_id)
+    return Standing(word, "; ".join(_about(whys, len(standings))), tuple(_about(notes, len(standings))))
 
 
 def _without_registration(
@@ -185,10 +186,13 @@ def _by_history(
 
 
 def _dirty_notes(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    study = manifest.get("study") or {}
+    study, tool = manifest.get("study") or {}, manifest.get("harness") or {}
+    notes = []
     if study.get("clean") is False:
-        return (f"made from a dirty tree: {', '.join(study.get('dirty') or ['files not named'])}",)
-    return ()
+        notes.append(f"made from a dirty tree: {', '.join(study.get('dirty') or ['files not named'])}")
+    if tool.get("clean") is False and tool.get("commit") != study.get("commit"):
+        notes.append(f"made with uncommitted changes in the harness (commit {_short(tool.get('commit'))})")
+    return tuple(notes)
 
 
 def _prefix(history: History, study: Mapping[str, Any]) -> str:
@@ -201,10 +205,10 @@ def _is_under(path: str, dirty: str) -> bool:
     return path == dirty or (dirty.endswith("/") and path.startswith(dirty))
 
 
-def _runs(ids: Sequence[str], total: int) -> str:
-    if len(ids) == total:
-        return f"all {total} runs" if total > 1 else "the one run"
-    return ", ".join(ids)
+def _about(texts: Mapping[str, Sequence[str]], total: int) -> list[str]:
+    """Each text with the runs it is about."""
+    every = f"all {total} runs" if total > 1 else "the one run"
+    return [f"{text} ({every if len(ids) == total else ', '.join(ids)})" for text, ids in texts.items()]
 
 
 def _short(digest: object) -> str:

@@ -17,16 +17,16 @@ Summarise = Callable[[dict[str, Any], Iterable[dict[str, Any]], dict[str, Any] |
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A finished run. foreign: why it does not belong to the grid, None when it does. row: the result as derived again.
-    edited: keys in which result.json differs from that, with both values."""
+    """A finished run. settings: flat. foreign: why it does not belong to the grid, None when it does. row: the result as
+    derived again. edited: keys in which result.json differs from that, with both values."""
 
     run_id: str
     path: Path
     manifest: Mapping[str, Any]
+    settings: Mapping[str, Any]
     row: Mapping[str, Any]
     edited: Mapping[str, tuple[Any, Any]]
     foreign: str | None = None
-    cell: Cell | None = None
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,14 @@ class Records:
         """The runs that belong to the grid; only these are judged."""
         return tuple(run for run in self.runs if run.foreign is None)
 
+    def within(self, grid: Sequence[Cell] | None) -> Records:
+        """Only the runs that belong to these cells; all of them when no grid is known."""
+        runs = self.counted if grid is None else (r for r in self.counted if any(c.fits(r.settings) for c in grid))
+        return Records(tuple(runs), {}, ())
+
     def missing(self, grid: Sequence[Cell]) -> tuple[Cell, ...]:
         """The cells of the grid without a finished run."""
-        return tuple(cell for cell in grid if not any(run.cell is cell for run in self.counted))
+        return tuple(cell for cell in grid if not any(cell.fits(run.settings) for run in self.counted))
 
     def problems(self, grid: Sequence[Cell] | None) -> list[str]:
         """One line for everything that is not as it should be."""
@@ -59,7 +64,7 @@ class Records:
             return lines
         keys = differing(grid)
         for cell in grid:
-            same = [run.run_id for run in self.counted if run.cell is cell]
+            same = [run.run_id for run in self.counted if cell.fits(run.settings)]
             if len(same) > 1:
                 lines.append(f"{describe(cell, keys)}: run more than once: {', '.join(same)}")
         lines += [f"{describe(cell, keys)}: no finished run" for cell in self.missing(grid)]
@@ -92,39 +97,37 @@ def _read(run: RunFolder, experiment: str, grid: Sequence[Cell] | None, summaris
         for key in dict.fromkeys((*derived, *stated))
         if not _equal(stated.get(key), derived.get(key))
     }
-    cell, foreign = _place(run, manifest, events, experiment, grid)
-    return RunRecord(str(manifest["run_id"]), run.path, manifest, derived, edited, foreign, cell)
+    settings = flatten(manifest["settings"])
+    foreign = _why_foreign(run, manifest, settings, events, experiment, grid)
+    return RunRecord(str(manifest["run_id"]), run.path, manifest, settings, derived, edited, foreign)
 
 
-def _place(
+def _why_foreign(
     run: RunFolder,
     manifest: Mapping[str, Any],
+    settings: Mapping[str, Any],
     events: Sequence[Mapping[str, Any]],
     experiment: str,
     grid: Sequence[Cell] | None,
-) -> tuple[Cell | None, str | None]:
+) -> str | None:
     if manifest["experiment"] != experiment:
-        return None, f"it is a run of the experiment {manifest['experiment']!r}"
+        return f"it is a run of the experiment {manifest['experiment']!r}"
     if run_id(manifest["identity"]) != manifest["run_id"]:
-        return None, "its manifest was edited: the run id does not fit the identity"
+        return "its manifest was edited: the run id does not fit the identity"
     if run.path.name != manifest["run_id"]:
-        return None, f"its folder is named otherwise than its run id {manifest['run_id']}"
-    settings = flatten(manifest["settings"])
+        return f"its folder is named otherwise than its run id {manifest['run_id']}"
     for key, value in flatten(manifest["identity"].get("settings") or {}).items():
         if settings.get(key) != value:
-            return None, f"its manifest was edited: {key} is {settings.get(key)!r}, its identity has {value!r}"
+            return f"its manifest was edited: {key} is {settings.get(key)!r}, its identity has {value!r}"
     start: Mapping[str, Any] = next((e for e in events if e["event"] == "start"), {})
     for name, key in (("n_ctx", "server.n_ctx"), ("seed", "seed")):
         if name in start and key in settings and start[name] != settings[key]:
-            return None, f"its events say {name} {start[name]}, its manifest {settings[key]}"
-    if grid is None:
-        return None, None
-    cell = next((cell for cell in grid if cell.fits(settings)), None)
-    if cell is None:
+            return f"its events say {name} {start[name]}, its manifest {settings[key]}"
+    if grid is not None and not any(cell.fits(settings) for cell in grid):
         nearest = min(grid, key=lambda c: sum(settings.get(k) != v for k, v in c.settings.items()), default=Cell({}))
         wrong = [f"{k}={settings.get(k)!r}" for k, v in nearest.settings.items() if settings.get(k) != v]
-        return None, f"no cell of the grid has its settings ({', '.join(wrong)})"
-    return cell, None
+        return f"no cell of the grid has its settings ({', '.join(wrong)})"
+    return None
 
 
 def _equal(one: Any, other: Any) -> bool:

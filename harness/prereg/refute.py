@@ -17,7 +17,7 @@ from typing import Any
 from harness.prereg.cells import COLUMN_OF_SETTING, Cell
 from harness.prereg.language import Claim, Column, Row, Schema, Table, Tables, Type, evaluate, evaluate_row
 from harness.prereg.language import parse_condition as parse_row_condition
-from harness.prereg.language.rows import Plain
+from harness.prereg.language.rows import Plain, shown_value
 from harness.prereg.language.tree import Aggregate, Comparison, Literal, Paired, walk
 from harness.prereg.language.tree import Cell as CellNode
 from harness.prereg.predictions import Prediction
@@ -31,19 +31,30 @@ _ARM_COLUMNS = tuple(name for name in COLUMN_OF_SETTING.values() if name != "see
 
 @dataclass(frozen=True)
 class Example:
-    """tables: what was drawn. columns: by table, those that matter. tried: how many tables were looked at to find it."""
+    """tables: what was drawn. columns: by table, those the claim reads. arms: by table, the columns in which its arms differ.
+    tried: how many tables were looked at to find it."""
 
     tables: Tables
     columns: Mapping[str, tuple[str, ...]]
+    arms: Mapping[str, tuple[str, ...]]
     tried: int
 
     def lines(self) -> list[str]:
-        """The rows as text, equal ones once with their number."""
+        """The rows as text, equal ones once with their number; the arm only where rows differ in more than that."""
         out = []
         for name, table in self.tables.items():
-            texts = [", ".join(f"{k}={row.values.get(k)}" for k in self.columns[name]) for row in table.rows]
+            rows = [self._texts(row, self.columns[name]) for row in table.rows]
+            if len({tuple(row.items()) for row in rows}) == 1 or not rows:
+                columns = list(self.columns[name])
+            else:
+                columns = [*self.arms[name], *self.columns[name]]
+            texts = [", ".join(f"{k}={v}" for k, v in self._texts(row, columns).items()) for row in table.rows]
             out += [f"{name}: {texts.count(text)} x ({text})" for text in dict.fromkeys(texts)]
         return out
+
+    @staticmethod
+    def _texts(row: Row, columns: Sequence[str]) -> dict[str, str]:
+        return {name: shown_value(row.values.get(name)) for name in columns}
 
 
 def find_example(
@@ -60,7 +71,7 @@ def find_example(
     for number in range(tries):
         tables = search.draw(("same", "arm", "row", "row")[number * 4 // tries])
         if tables is not None and evaluate(claim, tables).truth.value is wanted:
-            return Example(tables, search.shown(tables), number + 1)
+            return Example(tables, *search.shown(tables), number + 1)
     return None
 
 
@@ -140,14 +151,14 @@ class _Search:
         value = self._random.choice(fitting)
         return float(round(value)) if column.whole and column.low <= round(value) <= column.high else round(value, 3)
 
-    def shown(self, tables: Tables) -> dict[str, tuple[str, ...]]:
-        """The columns that matter: those the claim reads, and the arm's where arms differ."""
-        out = {}
+    def shown(self, tables: Tables) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+        """By table: the columns the claim reads, and the other ones in which its arms differ."""
+        read = {name: tuple(self._columns[name]) for name in tables}
+        arms = {}
         for name, table in tables.items():
             differ = [k for k in self._arm_names if len({str(row.values.get(k)) for row in table.rows}) > 1]
-            names = [*(k for k in differ if k in self._schema.tables[name]), *self._columns[name]]
-            out[name] = tuple(dict.fromkeys(names))
-        return out
+            arms[name] = tuple(k for k in differ if k in self._schema.tables[name] and k not in read[name])
+        return read, arms
 
 
 def _arms(

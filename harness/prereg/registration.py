@@ -60,6 +60,12 @@ class Registration:
     def latest(self) -> Version:
         return self.versions[-1]
 
+    def all_cells(self) -> tuple[Cell, ...]:
+        """The cells of every version, each once: a cell that an amendment dropped still counts for the version before."""
+        return tuple(
+            Cell(c) for c in {canonical(c.settings): c.settings for v in self.versions for c in v.cells}.values()
+        )
+
     def with_digest(self, digest: object) -> Version | None:
         return next((version for version in self.versions if version.digest == digest), None)
 

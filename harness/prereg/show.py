@@ -69,7 +69,8 @@ def score_lines(scores: Scores) -> Iterator[str]:
     """Brier and log score beside the baselines, and the list; nothing without probabilities."""
     if scores.brier is None or scores.log is None:
         return
-    yield f"scores of {len(scores.scored)} probabilities (0 is perfect): Brier {scores.brier:.3f}, log {scores.log:.3f}"
+    what = "1 probability" if len(scores.scored) == 1 else f"{len(scores.scored)} probabilities"
+    yield f"scores of {what} (0 is perfect): Brier {scores.brier:.3f}, log {scores.log:.3f}"
     for name, values in scores.baselines.items():
         yield f"    {name}: Brier {values['brier']:.3f}, log {values['log']:.3f}"
     if scores.curve is None:

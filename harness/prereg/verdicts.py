@@ -21,6 +21,7 @@ from harness.prereg.language import (
     evaluate,
     parse,
 )
+from harness.prereg.language.rows import shown_value
 from harness.prereg.language.values import Gap, Null, Reasons, Truth
 from harness.prereg.predictions import Prediction, Predictions
 from harness.prereg.refute import TRIES, find_example
@@ -238,10 +239,23 @@ def _rows(finding: Finding) -> str:
         rows = witnesses or rows
     texts = []
     for row in rows[:_ROWS_SHOWN]:
-        columns = ", ".join(f"{k}={v}" for k, v in row.items() if k not in _ROW_KEYS and v is not None)
+        columns = ", ".join(f"{k}={shown_value(v)}" for k, v in row.items() if k not in _ROW_KEYS and v is not None)
         texts.append(f"{row['row']}: {columns or 'not known'}")
     more = f"; and {len(rows) - _ROWS_SHOWN} more" if len(rows) > _ROWS_SHOWN else ""
-    return f" ({'; '.join(texts)}{more})" if texts else ""
+    return f"{_interval(finding)} ({'; '.join(texts)}{more})" if texts else ""
+
+
+def _interval(finding: Finding) -> str:
+    """What belongs to a paired comparison: pairs, interval, and which of the two decides."""
+    if "pairs" not in finding.facts:
+        return ""
+    pairs, interval = finding.facts["pairs"], finding.facts["interval"]
+    assert isinstance(pairs, list)
+    count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}"
+    if not isinstance(interval, list):
+        return f" [{count}, no interval; the {finding.facts['decided_by']} decides]"
+    bounds = f"{interval[0]:.4g} to {interval[1]:.4g}"
+    return f" [{count}, {finding.facts['level']:.0%} interval {bounds}; the {finding.facts['decided_by']} decides]"
 
 
 def explain(reasons: Reasons) -> str:
@@ -253,8 +267,13 @@ def explain(reasons: Reasons) -> str:
             nulls.setdefault(reason.column, []).append(reason.row)
         elif isinstance(reason, Gap):
             texts.append(str(reason))
-    texts += [f"{column} of {', '.join(rows)} is not known" for column, rows in nulls.items()]
+    texts += [f"{column} of {_names(rows)} is not known" for column, rows in nulls.items()]
     return "; ".join(texts) or "nothing decides it"
+
+
+def _names(rows: Sequence[str]) -> str:
+    more = f" and {len(rows) - _ROWS_SHOWN} more" if len(rows) > _ROWS_SHOWN else ""
+    return ", ".join(rows[:_ROWS_SHOWN]) + more
 
 
 def _runs(claims: Sequence[JudgedClaim]) -> tuple[str, ...]:

@@ -347,6 +347,11 @@ def test_a_dirty_tree_is_named(lab: Lab) -> None:
     assert not report.holds
 
 
+def test_a_changed_harness_is_named(played: Lab) -> None:
+    edit_json(played.made[0] / "manifest.json", harness={"version": "1", "commit": "abc", "clean": False})
+    assert "uncommitted changes in the harness (commit abc)" in whys(played.check())
+
+
 @pytest.mark.parametrize("file", [FILE, "experiments/shot/plan.md", "conf/experiment/shot.yaml"])
 def test_uncommitted_changes_of_what_is_registered(lab: Lab, file: str) -> None:
     lab.register()
@@ -391,6 +396,36 @@ def test_an_amendment_shows_both_verdicts(played: Lab) -> None:
     played.run_all()
     assert words(played.check()) == {"s-1/1": "registered", "s-2/1": "registered", "s-2/2": "registered"}
     assert played.check().problems == ()
+
+
+def test_cells_dropped_by_an_amendment_still_count_for_the_first_wording(lab: Lab) -> None:
+    lab.register()
+    lab.run_all(CELLS[:3])
+    lab.run(CELLS[3], solved=False)
+    lab.write("conf/experiment/shot.yaml", "seeds: [1]\n")
+    lab.commit()
+    lab.register(cells=(CELLS[0], CELLS[2]), amend="seed 2 was unlucky")
+    report = lab.check()
+    # With one run of each arm left, "at most one" can't lose any more.
+    only = "held_in_wording_only"
+    assert verdicts(report) == {"s-1/1": "failed", "s-1/2": "held", "s-2/1": "held", "s-2/2": only}
+    assert words(report) == {"s-1/1": "registered", "s-1/2": "late", "s-2/1": "registered", "s-2/2": "late"}
+    shutil.rmtree(lab.made[-1])
+    report = lab.check()
+    assert verdicts(report)["s-1/1"] == "undetermined"
+    assert "agent=clearing seed=2: no finished run" in report.problems
+
+
+def test_an_amendment_of_the_plan_alone_shows_each_prediction_once(played: Lab) -> None:
+    played.write("experiments/shot/plan.md", "A clearer plan.\n")
+    played.commit()
+    played.register(amend="typos")
+    report = played.check()
+    assert words(report) == {"s-1": "registered", "s-2": "registered"}
+    assert report.holds
+    shutil.rmtree(played.made[0])
+    played.run(CELLS[0], solved=False)
+    assert played.check().holds
 
 
 def test_an_amendment_that_was_not_committed_when_the_run_began(lab: Lab) -> None:

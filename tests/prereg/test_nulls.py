@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.prereg.cells import Cell
 from harness.prereg.data import build
@@ -118,6 +121,27 @@ def test_the_interval_decides_only_when_all_of_it_does() -> None:
     assert truth(f"{RATIO} < 1", mixed)[0] is True
     assert "one pair" not in why
     assert "1 pair has no interval" in truth(f"{claim} < 1", paired(("a", 1, 2.0), ("b", 1, 4.0)))[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.one_of(st.none(), st.booleans(), st.text(max_size=2), st.integers(), st.floats(), st.just(pd.NA)),
+            min_size=4, max_size=4,
+        ),
+        max_size=4,
+    ),
+    st.sampled_from([
+        "all(runs, solved)", "median(runs[prompts > 1], steps) / sum(runs, prompts) < 1", 'count(runs, agent == "x") > 0',
+        "max(runs, steps * prompts - steps) >= 0", 'difference(runs[agent == "x"], runs[solved], prompts) > 0',
+    ]),
+)  # fmt: skip
+def test_no_table_makes_it_fail(rows: list[list[Any]], claim: str) -> None:
+    frame = pd.DataFrame(rows, columns=["solved", "prompts", "steps", "agent"], dtype=object).assign(task="t", seed=1)
+    predictions = Predictions("x", (Prediction("p", "w", (Part(claim),)),))
+    document = judge(predictions, {"runs": frame}, tries=0)["p"].as_json()
+    assert json.loads(json.dumps(document, allow_nan=False))["verdict"] in list(Verdict)
 
 
 GRID = tuple(Cell({"agent.name": agent, "task.name": "t", "seed": seed}) for agent in ("a", "b") for seed in (1, 2))

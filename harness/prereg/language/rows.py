@@ -10,6 +10,11 @@ from harness.prereg.language.values import Reasons
 Plain = bool | int | float | str | None
 
 
+def shown_value(value: object) -> str:
+    """A value for people: six digits of a number are enough."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 @dataclass(frozen=True)
 class Row:
     """One row.

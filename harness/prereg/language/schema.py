@@ -82,12 +82,12 @@ def infer_column(series: pd.Series) -> Column:
 
 
 def plain(value: Any) -> bool | float | int | str | None:
-    """A cell of a DataFrame as a plain Python value; None for every kind of null."""
+    """A cell of a DataFrame as a plain Python value; None for every kind of null and for what is no finite number."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
         value = value.item()
-    if isinstance(value, float) and math.isnan(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, (bool, int, float, str)):
         return value
