@@ -7,10 +7,10 @@ A request holds argv, cwd, env, timeout_s, output_bytes, limits {as, fsize, nofi
 stdin) and report (true to give the command a pipe as descriptor 3, whose bytes come back as `report`). While a command runs, the
 message {"stop": NAME} ends it with the limit NAME. The end of descriptor 0 is the harness's death: everything ends.
 
-A request is answered by {"began": true} and, when the command has ended, by the answer: exit_code (128+N for a signal, null when it
-was ended here), timed_out, limit, stdout, stderr, output_chars, truncated and report. A command has ended when its shell has:
-whatever it left running is killed before the answer goes out. No environment, current folder or process outlives a command. As
-process 1 it kills everything it sees; outside a process namespace (`plain`) it kills the processes below it.
+A byte on descriptor 2, a file that nobody waits for, says that a command was begun. When it has ended, the answer goes out:
+exit_code (128+N for a signal, null when it was ended here), timed_out, limit, stdout, stderr, output_chars, truncated and report.
+A command has ended when its shell has: whatever it left running is killed first. No environment, current folder or process outlives
+a command. As process 1 this kills everything it sees; outside a process namespace (`plain`) it kills the processes below it.
 """
 
 import contextlib
@@ -292,7 +292,7 @@ def main():
             return
         if "argv" not in request:  # a stop that came after its command had ended
             continue
-        send(answers, {"began": True})
+        os.write(2, b".")
         answer = execute(request, control, alone)
         if answer is None:
             return

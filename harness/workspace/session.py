@@ -65,24 +65,28 @@ class Session:
     """A running runner. Raises SessionEnded when it does not come up; its message is the starter's last error line."""
 
     def __init__(self, command: Sequence[str], pass_fds: Sequence[int] = (), env: dict[str, str] | None = None) -> None:
-        with tempfile.TemporaryFile() as errors:
-            self._process = _launcher.popen(
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                pass_fds=tuple(pass_fds),
-                env=env,
-                start_new_session=True,
-                bufsize=0,
-            )
-            _open.add(self)
-            try:
-                self._receive(time.monotonic() + START_S, None)
-            except SessionEnded as e:
-                errors.seek(0)
-                said = errors.read().decode("utf-8", "replace").strip().splitlines()
-                raise SessionEnded(said[-1] if said else str(e)) from None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
+        self._process = _launcher.popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            pass_fds=tuple(pass_fds),
+            env=env,
+            start_new_session=True,
+            bufsize=0,
+        )
+        _open.add(self)
+        try:
+            self._receive(time.monotonic() + START_S, None)
+        except SessionEnded as e:
+            _open.discard(self)
+            self._errors.seek(0)
+            said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+            raise SessionEnded(said[-1] if said else str(e)) from None
+        finally:
+            if not self.alive:
+                self.kill()
 
     @property
     def alive(self) -> bool:
@@ -96,15 +100,14 @@ class Session:
     def request(self, message: dict[str, Any], watch: Callable[[], str | None] | None = None) -> dict[str, Any]:
         """One command's answer. `watch` is asked now and then while it runs; the limit it names ends the command."""
         deadline = time.monotonic() + message["timeout_s"] + GRACE_S
-        began = False
+        marks = os.fstat(self._errors.fileno()).st_size
         try:
             self._send(message)
-            began = self._receive(deadline, None)["began"]
             return self._receive(deadline, watch)
         except BaseException as e:
-            self.kill()
             if isinstance(e, SessionEnded):
-                e.began = began
+                e.began = os.fstat(self._errors.fileno()).st_size > marks
+            self.kill()
             raise
 
     def close(self) -> None:
@@ -123,6 +126,7 @@ class Session:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
+        self._errors.close()
 
     def _send(self, message: dict[str, Any]) -> None:
         body = json.dumps(message).encode()
@@ -141,7 +145,6 @@ class Session:
         while len(data) < need:
             left = deadline - time.monotonic()
             if left <= 0:
-                self.kill()
                 raise SessionEnded("the runner did not answer in time")
             wait = min(left, WATCH_S) if watch and not stopped else left
             if not poller.poll(int(wait * 1000) + 1):
@@ -152,7 +155,6 @@ class Session:
                 continue
             part = os.read(fd, need - len(data))
             if not part:
-                self.kill()
                 raise SessionEnded("the runner ended")
             data += part
             if need == 4 and len(data) >= 4:
