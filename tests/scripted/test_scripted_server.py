@@ -217,6 +217,36 @@ def test_a_stream_adds_up_to_the_reply(play: Play) -> None:
     assert json.loads(lines[-1])["timings"]["cache_n"] == whole["usage"]["prompt_tokens"] - 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        {"messages": "x"},
+        {"messages": [3]},
+        {"messages": [{"role": "user", "content": 3}]},
+        {"messages": [user("x")], "tools": 3},
+        {"messages": [user("x")], "tools": [3]},
+        {"messages": [user("x"), {"role": "assistant", "content": "", "tool_calls": 3}, user("y")]},
+        {"messages": [user("x"), {"role": "assistant", "content": "", "tool_calls": [3]}, user("y")]},
+        {"messages": [user("x"), {"role": "assistant", "content": "", "reasoning_content": 3}, user("y")]},
+    ],
+)
+def test_malformed_requests_are_400(play: Play, body: Any) -> None:
+    double = play({"steps": [{"say": "only once"}]})
+    assert double.http.post("/v1/chat/completions", json=body).status_code == 400
+    assert double.ask([user("x")])["choices"][0]["message"]["content"] == "only once"
+
+
+def test_latency_is_waited_for_replies_and_failures(play: Play) -> None:
+    steps = [
+        {"say": "x", "latency_s": 0.2},
+        {"fail": "server_error", "latency_s": 0.2},
+        {"fail": "closed", "latency_s": 0.2},
+    ]
+    double = play({"steps": steps})
+    assert all(outcome(double, [user("x")]).ms >= 200 for _ in steps)
+
+
 def test_a_key_may_be_asked_for(play: Play) -> None:
     double = play({"server": {"api_key": "k"}, **SAY})
     assert double.post([user("x")]).status_code == 401

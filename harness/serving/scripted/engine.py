@@ -17,7 +17,7 @@ from typing import Any
 from harness.serving.errors import ServingError
 from harness.serving.scripted import documents, filler, log, template
 from harness.serving.scripted.errors import Refused
-from harness.serving.scripted.failures import FAILURES, OVERFLOW, Facts, Transport
+from harness.serving.scripted.failures import FAILURES, OVERFLOW, Facts, Failure, Transport
 from harness.serving.scripted.log import Clock, ServerLog
 from harness.serving.scripted.parsing import Parsed, parse
 from harness.serving.scripted.player import Player
@@ -124,16 +124,24 @@ class Engine:
             overflow = OVERFLOW[self.scenario.behaviour.overflow]
             raise self._refused(body, limit, prompt, overflow(Facts(len(prompt), self.n_ctx)))
         step, draft = self._next(body, prompt, tag)
-        failure = FAILURES[step.fail] if step.fail else None
-        error, transport = (failure.error, failure.transport) if failure else (None, "answer")
-        if failure and failure.stage == "before":
+        try:
+            return self._play(body, limit, prompt, step, draft)
+        except Refused as e:
+            e.latency_s = step.latency_s
+            raise
+
+    def _play(self, body: dict[str, Any], limit: int, prompt: list[int], step: Step, draft: Draft) -> Answer:
+        """One step: its failure at its stage, or its reply."""
+        failure = FAILURES[step.fail] if step.fail else Failure("after")
+        error = failure.error
+        if failure.stage == "before":
             if error:
                 raise self._exception(error(Facts(len(prompt), self.n_ctx)))
-            return Answer(None, transport, step.latency_s)
-        if failure and error and failure.stage in ("refused", "running"):
-            size = step.prompt_tokens or (self.n_ctx + 1 if failure.stage == "refused" else len(prompt))
-            running = failure.stage == "running"
-            raise self._refused(body, limit, prompt, error(Facts(size, self.n_ctx)), evaluate=running)
+            return Answer(None, failure.transport, step.latency_s)
+        if error and failure.stage == "refused":
+            raise self._refused(body, limit, prompt, error(Facts(step.prompt_tokens or self.n_ctx + 1, self.n_ctx)))
+        if error and failure.stage == "running":
+            raise self._refused(body, limit, prompt, error(Facts(len(prompt), self.n_ctx)), evaluate=True)
         parsed, text, finish, times = self._write(body, limit, prompt, step, draft)
         if error is None and finish == "length" and parsed.calls and self.scenario.behaviour.cut_call != "length":
             error = FAILURES[self.scenario.behaviour.cut_call].error
@@ -143,7 +151,7 @@ class Engine:
             raise self._exception(error(Facts(len(prompt), self.n_ctx, text)))
         document = documents.completion(self._replies, self.model, parsed, finish, times, self._clock.now)
         self._replies += 1
-        return Answer(document, transport, step.latency_s)
+        return Answer(document, failure.transport, step.latency_s)
 
     def _prompt(self, body: Any) -> str:
         behaviour = self.scenario.behaviour

@@ -15,7 +15,12 @@ TYPES = {
 
 
 class Refused(Exception):
-    """An HTTP error answer in llama-server's form; `fields` come after code, message and type."""
+    """An HTTP error answer in llama-server's form; `fields` come after code, message and type.
+
+    latency_s: seconds to wait before it is sent.
+    """
+
+    latency_s = 0.0
 
     def __init__(self, status: int, message: str, kind: str | None = None, **fields: Any) -> None:
         super().__init__(message)

@@ -22,14 +22,14 @@ _JSON = "application/json; charset=utf-8"
 
 
 class ScriptedHTTPServer(ThreadingHTTPServer):
-    """Serves one engine; `address_text` is where it listens."""
+    """Listens at once, on port 0 at a free one; `engine` is to be set before it serves."""
 
     daemon_threads = True
     # A scenario may break a connection; what the handler thread then meets is no news.
     block_on_close = False
+    engine: Engine
 
-    def __init__(self, port: int, engine: Engine | None = None) -> None:
-        self.engine = engine
+    def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
 
     @property
@@ -99,6 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 raise Refused(404, "File Not Found")
         except Refused as e:
+            time.sleep(e.latency_s)
             self._send(e.status, e.body(), close=True)
             return
         if not isinstance(answer, Answer):
@@ -124,8 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise self.server.engine.malformed(text, e) from e
 
     def _deliver(self, answer: Answer) -> None:
-        if answer.latency_s:
-            time.sleep(answer.latency_s)
+        time.sleep(answer.latency_s)
         if answer.transport == "answer":
             request = self._document()
             if request.get("stream"):
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._send(200, answer.document)
             return
-        self.close_connection = True
+        self.close_connection = answer.transport != "not_json"
         if answer.transport == "gone":
             self.server.vanish()
         elif answer.transport == "reset":

@@ -149,7 +149,7 @@ class SimulatedAgent:
             if view.cleared(older):
                 self._queue.append(self._reading(last.think, self._s.read_call, older, "again"))
                 return
-        d = draw(self._s, self._seed, self._useful)
+        d = draw(self._s, self._seed or 0, self._useful)
         if self._useful >= self._s.steps or d.stop:
             self._queue.append(Draft(say="Everything that was asked for is done."))
             return

@@ -45,6 +45,8 @@ def render(body: dict[str, Any], *, keep_thinking: bool = True, check_arguments:
         raise Refused(400, "'messages' is required")
     if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
         raise Refused(400, "Expected 'messages' to be an array")
+    if tools is not None and not isinstance(tools, list):
+        raise Refused(400, "Expected 'tools' to be an array")
     parts: list[str] = []
     rest = messages
     head = ""
@@ -87,6 +89,10 @@ def _turn(message: Message, keep_thinking: bool, check_arguments: bool) -> str:
     if role == "tool":
         return f"{IM_START}user\n<tool_response>\n{_content(message)}\n</tool_response>{IM_END}\n"
     thinking = message.get("reasoning_content") if keep_thinking else None
+    if thinking is not None and not isinstance(thinking, str):
+        raise Refused(400, "Expected 'reasoning_content' to be a string")
+    if not isinstance(message.get("tool_calls") or [], list):
+        raise Refused(400, "Expected 'tool_calls' to be an array")
     calls = [_call(call, check_arguments) for call in message.get("tool_calls") or []]
     if role == "assistant" and "content" not in message and not calls:
         raise Refused(400, "Assistant message must contain either 'content' or 'tool_calls'!")
@@ -100,6 +106,8 @@ def _content(message: Message, *, needed: bool = True) -> str:
         raise Refused(400, "All non-assistant messages must contain 'content'")
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if content is not None and not isinstance(content, str):
+        raise Refused(400, "Expected 'content' to be a string or an array")
     return content or ""
 
 
