@@ -42,8 +42,8 @@ for kind, of_kind in found.items():
         f"Evaluated share of the prompt of every request ({kind} runs), right after a clear and otherwise.",
     )
     say(
-        f"{kind}: right after a clear {cost.post_clear} requests, {cost.post_clear_over_half} evaluated more than half of their prompt "
-        f"(lowest {plain(cost.post_clear_min_pct)} %, median {plain(cost.post_clear_median_pct)} %); "
+        f"{kind}: right after a clear {cost.post_clear} requests, {cost.post_clear_over_half} evaluated more than half "
+        f"of their prompt (lowest {plain(cost.post_clear_min_pct)} %, median {plain(cost.post_clear_median_pct)} %); "
         f"of {cost.others} others {cost.others_under_quarter} stayed under a quarter."
     )
 

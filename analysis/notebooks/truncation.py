@@ -46,9 +46,10 @@ for kind, of_kind in found.items():
     show_table(f"Cut replies ({kind} runs; the first 40 of {len(cut)})", cut[columns].head(40))
     full = cut[(cut["cut_kind"] == "window").fillna(False)]
     if len(full):
+        share = 100 * (full["generated"] / full["total"]).median()
         say(
-            f"{kind}: the {len(full)} replies cut by the window began at prompts of {full['prompt'].min()} to {full['prompt'].max()} tokens: "
-            f"the reply, not the prompt, filled {100 * (full['generated'] / full['total']).median():.0f} % of the window (median)."
+            f"{kind}: the {len(full)} replies cut by the window began at prompts of {full['prompt'].min()} to "
+            f"{full['prompt'].max()} tokens: the reply, not the prompt, filled {share:.0f} % of the window (median)."
         )
 
 # %% [markdown]
@@ -60,5 +61,6 @@ for kind, of_kind in found.items():
     taken = table[(table["truncated_as_done"] > 0).fillna(False)]
     false = int(taken["false_completion"].fillna(False).sum())
     say(
-        f"{kind}: in {len(taken)} of {len(table)} runs a cut reply was taken as the last word; {false} of these declared an unsolved task done."
+        f"{kind}: in {len(taken)} of {len(table)} runs a cut reply was taken as the last word; "
+        f"{false} of these declared an unsolved task done."
     )

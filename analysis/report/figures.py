@@ -33,12 +33,7 @@ def outcome_figures(runs: pd.DataFrame) -> list[str]:
                 "Each cell is one run: hidden tests passed of all. A bold frame: the run declared itself done.",
             )
         )
-    known = runs.dropna(subset=["declared_done", "solved"])
-    words = "; ".join(
-        f"{arm}: {int((k['declared_done'] & k['solved']).sum())} done and solved, {int((k['declared_done'] & ~k['solved']).sum())} done but not solved, "
-        f"{int((~k['declared_done'] & k['solved']).sum())} solved but not declared, {int((~k['declared_done'] & ~k['solved']).sum())} neither"
-        for arm, k in ((a, known[known["arm"] == a]) for a in arm_names(known))
-    )
+    words = "; ".join(_done_words(runs, arm) for arm in arm_names(runs))
     shown.append(
         image(
             done_by_solved(runs),
@@ -49,14 +44,24 @@ def outcome_figures(runs: pd.DataFrame) -> list[str]:
     return shown
 
 
+def _done_words(runs: pd.DataFrame, arm: str) -> str:
+    known = runs[runs["arm"] == arm].dropna(subset=["declared_done", "solved"])
+    done, solved = known["declared_done"].astype(bool), known["solved"].astype(bool)
+    return (
+        f"{arm}: {int((done & solved).sum())} done and solved, {int((done & ~solved).sum())} done but not solved, "
+        f"{int((~done & solved).sum())} solved but not declared, {int((~done & ~solved).sum())} neither"
+    )
+
+
 def cache_figures(records: Records, requests: pd.DataFrame) -> list[str]:
     """Reuse after a clear, and the window use of one telling run per arm."""
     cost = clear_cost(requests)
     shown = [
         image(
             reuse_after_clear(requests),
-            f"Dots of the evaluated share of each request's prompt. Right after a clear: {cost.post_clear} requests, {cost.post_clear_over_half} "
-            f"over half, lowest {plain(cost.post_clear_min_pct)} %, median {plain(cost.post_clear_median_pct)} %. Others: {cost.others} requests, "
+            f"Dots of the evaluated share of each request's prompt. Right after a clear: {cost.post_clear} requests, "
+            f"{cost.post_clear_over_half} over half, lowest {plain(cost.post_clear_min_pct)} %, "
+            f"median {plain(cost.post_clear_median_pct)} %. Others: {cost.others} requests, "
             f"{cost.others_under_quarter} under a quarter, median {plain(cost.others_median_pct)} %.",
             "Evaluated = what the server computed of the prompt (timings.prompt_n), new content included. A run's first request is "
             "always evaluated whole.",
@@ -69,7 +74,8 @@ def cache_figures(records: Records, requests: pd.DataFrame) -> list[str]:
         shown.append(
             image(
                 window_use(rows, events),
-                f"Stacked bars, one per request, of run {run_id} ({first['arm']}, {first['task']}, seed {plain(first['seed'])}): {len(rows)} requests, "
+                f"Stacked bars, one per request, of run {run_id} ({first['arm']}, {first['task']}, "
+                f"seed {plain(first['seed'])}): {len(rows)} requests, "
                 f"fullest {plain(rows['total'].max())} of {plain(first['n_ctx'])} tokens, {int(rows['cut'].sum())} cut replies, "
                 f"{int(rows['after_clear'].sum())} requests after a clear.",
                 "What lay in the slot at each request: reused from the cache, new, recomputed, generated; dashed: the window.",
@@ -109,8 +115,8 @@ def cost_figures(runs: pd.DataFrame) -> list[str]:
                 image(
                     paired_differences(runs, pairs, column, unit),
                     f"Paired differences in {unit} between arms: " + "; ".join(f"{b} minus {a}" for a, b in pairs),
-                    "Runs of the same task and seed, one arm minus the other. p: sign-flip permutation test, two-sided; with three pairs it can't "
-                    "be below 0.25.",
+                    "Runs of the same task and seed, one arm minus the other. p: sign-flip permutation test, two-sided; "
+                    "with three pairs it can't be below 0.25.",
                 )
             )
     return shown

@@ -80,7 +80,8 @@ def table(
         body.append(f"<tr>{''.join(cells)}</tr>")
     label = escape(caption, quote=True)
     return (
-        f'<div class="scroll{" cards" if cards else ""}" tabindex="0" role="region" aria-label="{label}"><table><caption>{escape(caption)}</caption>'
+        f'<div class="scroll{" cards" if cards else ""}" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 

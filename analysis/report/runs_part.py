@@ -76,7 +76,8 @@ def _piece(record: Record) -> str:
     row = record.result
     solved = {True: "solved", False: "not solved"}.get(row.get("solved"), "not graded")  # type: ignore[arg-type]
     done = "declared done" if row.get("declared_done") else f"ended: {plain(row.get('ended_how'))}"
-    head = f"{plain(row.get('arm'))}, {plain(row.get('task'))}, seed {plain(row.get('seed'))}: {solved}, {done}, {plain(row.get('steps'))} steps"
+    what = f"{plain(row.get('arm'))}, {plain(row.get('task'))}, seed {plain(row.get('seed'))}"
+    head = f"{what}: {solved}, {done}, {plain(row.get('steps'))} steps"
     facts = pairs(f"Run {plain(row.get('run_id'))}", {k.replace("_", " "): row.get(k) for k in FACTS})
     run = escape(str(row.get("run_id")), quote=True)
     return (

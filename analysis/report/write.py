@@ -167,8 +167,10 @@ def _page(title: str, parts: Sequence[str]) -> str:
     )
     links = "".join(f'<li><a href="#{i}">{escape(w)}</a></li>' for i, w in _headings(parts))
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>{escape(plain(title))}</title><style>{style}</style></head><body>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>{escape(plain(title))}</title><style>{style}</style></head><body>"
         f'<a class="skip" href="#main">To the content</a><nav aria-label="Sections"><ul>{links}</ul></nav>'
         f'<main id="main">{"".join(parts)}</main><script>{script}</script></body></html>\n'
     )
