@@ -35,12 +35,12 @@ def test_the_printed_line(probability, line):
 
 def test_the_question_is_the_published_one():
     with scripted_decider(lambda body: answer(0.5)) as server:
-        Decider(server.url).advise("x{command}" + "y" * 3000, "/work/{copy}")
+        Decider(server.url).advise("x{command}" + "y" * 3000, "/place/{copy}")
         path, body = server.requests[0]
     assert path == "/v1/systemone"
     assert body["model"] == "jeff-latest"
     head, command = body["state"].split("Proposed command:\n")
-    assert "/work/{copy}" in head
+    assert "/place/{copy}" in head
     assert command == ("x{command}" + "y" * 3000)[:1500]
     assert list(body["questions"]) == ["q"]
     question = body["questions"]["q"]

@@ -11,7 +11,7 @@ from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.script import Script
 from harness.agent.approval.shell.state import State
 from harness.agent.approval.shell.table import Table, table
-from harness.agent.approval.shell.words import Dialect
+from harness.agent.approval.shell.values import Dialect
 from harness.agent.approval.tree import Copy, Tree, assumed_tree
 from harness.agent.approval.types import Verdict
 

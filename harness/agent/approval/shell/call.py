@@ -7,7 +7,7 @@ from typing import Protocol, Self
 from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.state import Outcome, State
 from harness.agent.approval.shell.table import Table
-from harness.agent.approval.shell.words import Word
+from harness.agent.approval.shell.values import Word
 from harness.agent.approval.tree import Copy, LeavesCopyError
 
 _HARMLESS_DEVICES = re.compile(r"/dev/(null|stdin|fd/\d+)")

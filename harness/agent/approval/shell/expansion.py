@@ -8,7 +8,7 @@ from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.globs import expand
 from harness.agent.approval.shell.nodes import Node
 from harness.agent.approval.shell.state import State
-from harness.agent.approval.shell.words import NUMBER, UNKNOWN, Dialect, Value
+from harness.agent.approval.shell.values import NUMBER, UNKNOWN, Dialect, Value
 
 if TYPE_CHECKING:
     from harness.agent.approval.shell.script import Script

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.call import Call
 from harness.agent.approval.shell.table import Options
-from harness.agent.approval.shell.words import Word, known
+from harness.agent.approval.shell.values import Word, known
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?[bcwlkKMGTs]?B?")
 

@@ -8,7 +8,8 @@ from harness.agent.approval.shell.asks import AsksError
 from harness.agent.approval.shell.call import Call
 from harness.agent.approval.shell.nodes import Node
 from harness.agent.approval.shell.state import State
-from harness.agent.approval.shell.words import UNKNOWN, Value, heredoc_value, single
+from harness.agent.approval.shell.values import UNKNOWN, Value
+from harness.agent.approval.shell.words import heredoc_value, single
 
 if TYPE_CHECKING:
     from harness.agent.approval.shell.script import Script

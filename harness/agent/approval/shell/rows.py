@@ -8,7 +8,7 @@ from harness.agent.approval.shell.call import ODD_NAME, Call
 from harness.agent.approval.shell.options import Arguments, check_value, read_arguments
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import COUNT, UNKNOWN, Value, Word
+from harness.agent.approval.shell.values import COUNT, UNKNOWN, Value, Word
 
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 

@@ -17,7 +17,8 @@ from harness.agent.approval.shell.nodes import Node
 from harness.agent.approval.shell.source import parse
 from harness.agent.approval.shell.state import Outcome, State
 from harness.agent.approval.shell.table import Table
-from harness.agent.approval.shell.words import UNKNOWN, Dialect, Value, Word, known, single, words_of
+from harness.agent.approval.shell.values import UNKNOWN, Dialect, Value, Word, known
+from harness.agent.approval.shell.words import single, words_of
 from harness.agent.approval.tree import Copy
 
 _MAX_NESTING = 5

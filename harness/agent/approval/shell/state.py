@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from harness.agent.approval.shell.words import UNKNOWN, Value
+from harness.agent.approval.shell.values import UNKNOWN, Value
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ inside the copy (`names_from`), or is unknown. One `Dialect` is read at a time: 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from harness.agent.approval.shell.asks import AsksError
+from harness.agent.approval.shell.braces import MAX_WORDS, Item, braces
 from harness.agent.approval.shell.nodes import Node
-
-Dialect = Literal["bash", "dash"]
+from harness.agent.approval.shell.values import NUMBER, UNKNOWN, Dialect, Value, Word, known
 
 _SUBSTITUTIONS = {
     "simple_expansion",
@@ -29,50 +28,6 @@ _WORD_NODES = _SUBSTITUTIONS | {
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ANSI_ESCAPES = re.compile(r"\\(?:[abefnrtv\\\"?]|x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8})")
 _GLOB = "*?["
-_MAX_WORDS = 200
-
-
-@dataclass(frozen=True)
-class Value:
-    """What an expansion may give. `text`: exactly this. `names_from`: names inside the copy as seen from these folders,
-    none of which starts with a dash, holds blanks or leads out. `number`: a number, or nothing where counting failed.
-    None of them: any text made by the script itself.
-    """
-
-    text: str | None = None
-    names_from: frozenset[str] | None = None
-    number: bool = False
-
-
-NUMBER = Value(text="0")
-"""Some number, for certain; judges treat every number alike."""
-COUNT = Value(number=True)
-UNKNOWN = Value()
-
-
-@dataclass(frozen=True)
-class Word:
-    """One word as a program gets it. `prefix` is the known start of a word that is not wholly known; `many`: it stands
-    for any number of such words, none included.
-    """
-
-    text: str | None
-    prefix: str = ""
-    names_from: frozenset[str] | None = None
-    number: bool = False
-    many: bool = False
-
-    @property
-    def may_be_option(self) -> bool:
-        """True where the word starts, or may start, with a dash."""
-        if self.text is not None:
-            return self.text.startswith("-") and self.text != "-"
-        return self.names_from is None and not self.number and self.prefix[:1] in ("", "-")
-
-
-def known(text: str) -> Word:
-    """A word of known text."""
-    return Word(text=text, prefix=text)
 
 
 class Expander(Protocol):
@@ -87,23 +42,14 @@ class Expander(Protocol):
     def glob(self, pattern: str) -> list[str]: ...
 
 
-@dataclass(frozen=True)
-class _Item:
-    """A character, or the value of an expansion; `quoted` keeps it from meaning anything."""
-
-    char: str
-    quoted: bool
-    value: Value | None = None
-
-
 def words_of(nodes: list[Node], source: bytes, expander: Expander) -> list[Word]:
     """Expand the word made of adjacent `nodes` into the words the program gets."""
     items = list(_scan(nodes, source, expander, *_span(nodes)))
     if not items:
         return []
     _refuse_home(items)
-    alternatives = list(_braces(items)) if expander.dialect == "bash" else [items]
-    if len(alternatives) > _MAX_WORDS:
+    alternatives = list(braces(items)) if expander.dialect == "bash" else [items]
+    if len(alternatives) > MAX_WORDS:
         raise AsksError("too many words from braces")
     return [word for one in alternatives for word in _finish(one, expander)]
 
@@ -117,7 +63,7 @@ def single(nodes: list[Node], source: bytes, expander: Expander) -> Value:
     return _join(items)
 
 
-def _refuse_home(items: list[_Item]) -> None:
+def _refuse_home(items: list[Item]) -> None:
     # After = and : too: bash expands it there in any word that looks like an assignment.
     for before, item in zip([None, *items], items, strict=False):
         if item.char == "~" and not item.quoted and (before is None or (before.char and before.char in ":=")):
@@ -135,7 +81,7 @@ def _span(nodes: list[Node]) -> tuple[int, int]:
 
 def _scan(
     nodes: list[Node], source: bytes, expander: Expander, start: int, end: int, *, here: bool = False
-) -> Iterator[_Item]:
+) -> Iterator[Item]:
     """Characters and expansions between two offsets; `here`: inside a heredoc, where quotes are plain text."""
     inner: dict[int, Node] = {}
     for node in nodes:
@@ -147,14 +93,14 @@ def _scan(
         char, two = text[index], text[index : index + 2]
         node = inner.pop(start + index, None)
         if node is not None:
-            yield _Item("", quote, _substitute(node, source, expander))
+            yield Item("", quote, _substitute(node, source, expander))
             index += node.end_byte - node.start_byte
         elif char == "\\":
             if len(two) < 2:
                 raise AsksError("a trailing backslash")
             if quote and two[1] not in ("$`\\" if here else '$`"\\'):
-                yield _Item("\\", True)
-            yield _Item(two[1], True)
+                yield Item("\\", True)
+            yield Item(two[1], True)
             index += 2
         elif char == '"' and not here:
             quote = not quote
@@ -165,7 +111,7 @@ def _scan(
             if close < 0:
                 raise AsksError("an unclosed quote")
             empty_quotes = True
-            yield from (_Item(c, True) for c in text[index + 1 : close])
+            yield from (Item(c, True) for c in text[index + 1 : close])
             index = close + 1
         elif not quote and two == "$'":
             close = text.find("'", index + 2)
@@ -174,11 +120,11 @@ def _scan(
                 raise AsksError("a quote two shells read differently")
             raw = "$" + body if expander.dialect == "dash" else _ansi(body)
             empty_quotes = True
-            yield from (_Item(c, True) for c in raw)
+            yield from (Item(c, True) for c in raw)
             index = close + 1
         elif not quote and two == '$"':
             if expander.dialect == "dash":
-                yield _Item("$", True)
+                yield Item("$", True)
             index += 1
         elif char == "`" or two in ("$(", "${", "$[") or (not quote and two in ("<(", ">(")):
             raise AsksError("an unclear substitution")
@@ -187,13 +133,13 @@ def _scan(
         elif not quote and (char in " \t\n;&|<>()" or (char == "#" and index == 0)):
             raise AsksError("an unclear word")
         else:
-            yield _Item(char, quote)
+            yield Item(char, quote)
             index += 1
     if quote != here or inner:
         raise AsksError("an unclear word")
     if empty_quotes:
         # Keeps '' a word of its own where nothing else stands in it.
-        yield _Item("", True)
+        yield Item("", True)
 
 
 def _collect(node: Node, found: dict[int, Node]) -> None:
@@ -277,53 +223,6 @@ def _unescape(matched: re.Match[str]) -> str:
     return kind
 
 
-def _braces(items: list[_Item]) -> Iterator[list[_Item]]:
-    for start, item in enumerate(items):
-        if item.quoted or item.char != "{":
-            continue
-        if start and items[start - 1].char == "$":
-            raise AsksError("braces after a dollar sign")
-        depth, commas = 0, [start]
-        for index in range(start, len(items)):
-            char = "" if items[index].quoted else items[index].char
-            depth += (char == "{") - (char == "}")
-            if char == "," and depth == 1:
-                commas.append(index)
-            if depth == 0:
-                break
-        else:
-            if len(commas) > 1:
-                raise AsksError("unbalanced braces")
-            continue
-        parts = [items[a + 1 : b] for a, b in zip(commas, [*commas[1:], index], strict=True)]
-        if len(parts) == 1:
-            body = "".join(i.char for i in parts[0])
-            if ".." not in body:
-                continue
-            parts = [[_Item(c, True) for c in one] for one in _sequence(body)]
-        if len(parts) > _MAX_WORDS:
-            raise AsksError("too many words from braces")
-        if any(other.value for other in items):
-            # Braces come first and are text: $v{a,b} is $va $vb.
-            raise AsksError("a variable beside braces")
-        for part in parts:
-            yield from _braces([*items[:start], *part, *items[index + 1 :]])
-        return
-    yield items
-
-
-def _sequence(body: str) -> list[str]:
-    numbers = re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})", body)
-    if numbers:
-        low, high = int(numbers[1]), int(numbers[2])
-        step = 1 if low <= high else -1
-        return [str(n) for n in range(low, high + step, step)]
-    letters = re.fullmatch(r"([a-z])\.\.([a-z])", body) or re.fullmatch(r"([A-Z])\.\.([A-Z])", body)
-    if letters and letters[1] <= letters[2]:
-        return [chr(n) for n in range(ord(letters[1]), ord(letters[2]) + 1)]
-    raise AsksError("an unusual brace sequence")
-
-
 def _text(chars: str) -> str:
     try:
         return chars.encode("latin-1").decode("utf-8")
@@ -331,7 +230,7 @@ def _text(chars: str) -> str:
         raise AsksError("a broken character") from None
 
 
-def _join(items: list[_Item]) -> Value:
+def _join(items: list[Item]) -> Value:
     """The value of `items` taken as they are."""
     full = [item for item in items if item.char or item.value]
     if len(full) == 1 and full[0].value is not None:
@@ -347,7 +246,7 @@ def _join(items: list[_Item]) -> Value:
     return Value(text=out)
 
 
-def _runs(items: list[_Item]) -> Iterator[Value | str]:
+def _runs(items: list[Item]) -> Iterator[Value | str]:
     run = ""
     for item in items:
         if item.value is None:
@@ -359,7 +258,7 @@ def _runs(items: list[_Item]) -> Iterator[Value | str]:
     yield run
 
 
-def _finish(items: list[_Item], expander: Expander) -> list[Word]:
+def _finish(items: list[Item], expander: Expander) -> list[Word]:
     """Splitting, matching names, and the words that come of it."""
     items = [item for item in items if item.char or item.value or item.quoted]
     if not items:
@@ -387,7 +286,7 @@ def _finish(items: list[_Item], expander: Expander) -> list[Word]:
     return [Word(None, _text(prefix) if isinstance(prefix, str) else "", value.names_from, value.number, many)]
 
 
-def _match(items: list[_Item], expander: Expander) -> list[Word]:
+def _match(items: list[Item], expander: Expander) -> list[Word]:
     pattern, plain, active = "", "", False
     for index, item in enumerate(items):
         if item.value is not None:
@@ -406,6 +305,6 @@ def _match(items: list[_Item], expander: Expander) -> list[Word]:
     if not active:
         return [known(_text(plain))]
     matches = expander.glob(_text(pattern))
-    if len(matches) > _MAX_WORDS * 10:
+    if len(matches) > MAX_WORDS * 10:
         raise AsksError("a pattern that matches too many names")
     return [known(name) for name in matches] or [known(_text(plain))]

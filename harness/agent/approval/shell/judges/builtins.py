@@ -9,7 +9,7 @@ from harness.agent.approval.shell.call import Call
 from harness.agent.approval.shell.options import read_arguments
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import UNKNOWN
+from harness.agent.approval.shell.values import UNKNOWN
 
 _STRING_TESTS = {"-n", "-z", "=", "==", "!=", "=~", "!", "-a", "-o", "(", ")"}
 _NUMBER_TESTS = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}

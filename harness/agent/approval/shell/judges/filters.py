@@ -9,7 +9,7 @@ from harness.agent.approval.shell.options import Arguments, read_arguments
 from harness.agent.approval.shell.rows import check_operands
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import Word
+from harness.agent.approval.shell.values import Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _JQ_REFUSED = re.compile(r"(?<![\w$.])(env|import|include|modulemeta|get_search_list|input_filename)\b|\$ENV|\$__prog")

@@ -8,7 +8,7 @@ from harness.agent.approval.shell.call import Call
 from harness.agent.approval.shell.rows import names_below
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import UNKNOWN, Value, Word
+from harness.agent.approval.shell.values import UNKNOWN, Value, Word
 
 _OPERATORS = {"(", ")", "!", "-not", "-a", "-and", "-o", "-or", ","}
 _ALONE = {"-print", "-print0", "-ls", "-prune", "-quit", "-empty", "-true", "-false", "-depth", "-mount", "-xdev",

@@ -10,7 +10,7 @@ from harness.agent.approval.shell.options import Arguments, read_arguments
 from harness.agent.approval.shell.rows import check_operands, names_below
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import UNKNOWN, Value
+from harness.agent.approval.shell.values import UNKNOWN, Value
 
 _SIGNATURE = re.compile(r"%G|signature")
 _LISTING_OPTIONS = {"c", "m", "o", "cached", "modified", "others", "exclude-standard", "full-name"}

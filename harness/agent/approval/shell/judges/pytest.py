@@ -10,7 +10,7 @@ from harness.agent.approval.shell.options import Arguments, read_arguments
 from harness.agent.approval.shell.rows import check_operands
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import Word, known
+from harness.agent.approval.shell.values import Word, known
 
 _TEST_FILE = re.compile(r"(test_[^/]*|[^/]*_test)\.py")
 _TEST_NAME = re.compile(r"(test_\w+|\w+_test)", re.ASCII)

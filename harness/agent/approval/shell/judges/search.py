@@ -7,7 +7,7 @@ from harness.agent.approval.shell.options import Arguments, read_arguments
 from harness.agent.approval.shell.rows import check_operands, names_below, output_of
 from harness.agent.approval.shell.state import Outcome
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import COUNT, Value, Word
+from harness.agent.approval.shell.values import COUNT, Value, Word
 
 _RECURSIVE = ("r", "R", "recursive", "dereference-recursive")
 _NAMES_ONLY = ("l", "L", "files-with-matches", "files-without-match")

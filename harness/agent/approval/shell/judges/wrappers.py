@@ -7,7 +7,7 @@ from harness.agent.approval.shell.call import Call
 from harness.agent.approval.shell.options import read_arguments
 from harness.agent.approval.shell.state import Outcome, State
 from harness.agent.approval.shell.table import Command
-from harness.agent.approval.shell.words import Word, known
+from harness.agent.approval.shell.values import Word, known
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
 _SHELL_FLAGS = re.compile(r"-[eulx]*c[eulx]*")
