@@ -62,9 +62,10 @@ class Registration:
 
     def all_cells(self) -> tuple[Cell, ...]:
         """The cells of every version, each once: a cell that an amendment dropped still counts for the version before."""
-        return tuple(
-            Cell(c) for c in {canonical(c.settings): c.settings for v in self.versions for c in v.cells}.values()
-        )
+        found: dict[str, Cell] = {}
+        for cell in (cell for version in self.versions for cell in version.cells):
+            found.setdefault(canonical(cell.settings), cell)
+        return tuple(found.values())
 
     def with_digest(self, digest: object) -> Version | None:
         return next((version for version in self.versions if version.digest == digest), None)
