@@ -54,8 +54,25 @@ class ServerSettings:
 
 
 @dataclass(frozen=True)
+class ExternalSettings:
+    """Somebody else's agent, as a program to start (docs/external_agents.md); the loop's own switches mean nothing then.
+
+    command: split into words as a shell would, then placeholders like {task} and {base_url} are filled in; no shell runs it.
+    files: programs and folders that it needs, each a path (from the study's folder) or the name of a shipped one; seen read-only
+    below {files}. packages: distributions of the harness's environment that it may import; install: how one gets them. env: further
+    environment variables, NAME=value, placeholders allowed.
+    """
+
+    command: str
+    files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    install: str | None = None
+    env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class AgentSettings:
-    """One version of the agent loop; a preset of switches, never a copy of the code.
+    """One version of the agent loop; a preset of switches, never a copy of the code. With `external`, another program altogether.
 
     on_cut: `as_reply` takes what a cut reply holds as an ordinary reply, `drop` throws it away and says so to the model.
     on_overflow: `stop`, or `clear_and_retry` once. keep_bad_arguments: store call arguments that are not JSON as they came
@@ -79,7 +96,7 @@ class AgentSettings:
     command_timeout_s: float = 60.0
     command_output_chars: int = 6000
     fetch_hosts: tuple[str, ...] = ()
-    external: str | None = None
+    external: ExternalSettings | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +196,9 @@ class RunSettings:
         for section, keys in NOT_IDENTITY.items():
             for key in keys:
                 del plain[section][key]
+        if plain["agent"]["external"] is not None:
+            for key in ("files", "install"):  # of the files the digests count (harness.external.program)
+                del plain["agent"]["external"][key]
         return plain
 
 
@@ -280,6 +300,16 @@ def _check(s: RunSettings) -> None:
         (s.server.kind != "attach" or s.server.url, "server.url", "the address of the server to attach to"),
         (s.server.kind != "scripted" or s.server.scenario, "server.scenario", "the scenario to play"),
         (s.server.kind != "tape" or s.server.tape, "server.tape", "the tape to replay"),
+        (
+            s.agent.external is None or s.agent.time_limit_s is not None,
+            "agent.time_limit_s",
+            "a number of seconds with agent.external: nothing else ends a program that hangs",
+        ),
+        (
+            s.agent.external is None or not (s.server.kind == "tape" or s.server.record_tape),
+            "server.record_tape" if s.server.record_tape else "server",
+            "another server than a tape with agent.external: its requests don't go through the client that a tape is in",
+        ),
         (not s.protocol.no_repeat or s.protocol.name == "constrained", "protocol.no_repeat", "protocol=constrained"),
     ]
     for holds, key, need in rules:

@@ -16,6 +16,7 @@ class StopReason(StrEnum):
     REPLY_UNUSABLE = "reply_unusable"  # too many replies in a row that could not be read
     TIME_LIMIT = "time_limit"
     ESCALATED = "escalated"  # planning: an item reached its retry limit and the model handed it to the user
+    AGENT_FAILED = "agent_failed"  # external: it ended by itself, and not well, or a limit of the sandbox ended it
     INTERRUPTED = "interrupted"  # Ctrl-C; the run is not counted and starts afresh
 
 

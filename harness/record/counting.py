@@ -122,7 +122,7 @@ class _Counter:
         return rendered[rendered.rindex(SENTINEL) + len(SENTINEL) :]
 
     def _sent_tools(self, item: SlotRequest) -> list[dict[str, Any]] | None:
-        return self._tools if item.request.get("tools") else None
+        return (item.request.get("schemas") or self._tools) if item.request.get("tools") else None
 
 
 def _is_reply(message: Message) -> bool:

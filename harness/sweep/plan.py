@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.external.program import program_identity
 from harness.models import LocalModel, resolve, store_settings
 from harness.record.folder import RunFolder, run_id
 from harness.serving.scripted import scenario
@@ -84,6 +85,9 @@ def plan(cell: Cell, place: Place) -> RunPlan:
         "server_build": server_build(settings.server),
         "played": _played(settings.server, place.study),
     }
+    external = program_identity(settings, place.study)
+    if external is not None:
+        identity["external"] = external
     return RunPlan(settings, cell.experiment, cell.overrides, identity, task, model, place.study, place.runs)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.agent.protocol import protocol
 from harness.agent.run import run_agent
+from harness.external.run import run_external
 from harness.models import store_settings
 from harness.record.counting import count_requests
 from harness.record.events import EventSink, EventWriter, read_events
@@ -27,10 +28,11 @@ from harness.serving.moved_reuse import moved_reuse
 from harness.serving.probe import facts
 from harness.serving.running import RunningServer
 from harness.serving.servers import open_server
+from harness.settings import RunSettings
 from harness.sweep.manifest import manifest
 from harness.sweep.plan import RunPlan, scenario_folders
 from harness.workspace.copy import Copy, fresh_copy
-from harness.workspace.grading import grade
+from harness.workspace.history import grade_run
 from harness.workspace.sandbox import open_workspace
 from harness.workspace.tracking import TrackedWorkspace
 from harness.workspace.tree import diff
@@ -75,7 +77,9 @@ def _run(plan: RunPlan, folder: RunFolder, copy: Copy, listener: EventSink | Non
     """The agent's part: server, copy, loop; then what only the running server can still tell."""
     settings = plan.settings
     with ExitStack() as stack:
-        workspace = stack.enter_context(open_workspace(copy, settings.sandbox, plan.task.packages))
+        external = settings.agent.external
+        packages = plan.task.packages + (external.packages if external else ())
+        workspace = stack.enter_context(open_workspace(copy, settings.sandbox, packages))
         server = stack.enter_context(
             open_server(
                 settings.server,
@@ -89,19 +93,32 @@ def _run(plan: RunPlan, folder: RunFolder, copy: Copy, listener: EventSink | Non
         probe = known_of(plan, server)
         write_json(folder.path / MANIFEST, manifest(plan, server, probe))
         events = stack.enter_context(EventWriter(folder.events, listener))
-        run_agent(
-            settings,
-            server.client(),
-            TrackedWorkspace(workspace),
-            events,
-            instruction=plan.task.instruction,
-            n_ctx=server.n_ctx or settings.server.n_ctx,
-            wants_tests=plan.task.asks_for_tests,
-            count=TokenCounter(server.client()),
-            probe=probe,
-            request_extra=server.request_extra,
-        )
-        for row in _counts(folder, server, settings.protocol.name):
+        n_ctx = server.n_ctx or settings.server.n_ctx
+        if external is None:
+            run_agent(
+                settings,
+                server.client(),
+                TrackedWorkspace(workspace),
+                events,
+                instruction=plan.task.instruction,
+                n_ctx=n_ctx,
+                wants_tests=plan.task.asks_for_tests,
+                count=TokenCounter(server.client()),
+                probe=probe,
+                request_extra=server.request_extra,
+            )
+        else:
+            run_external(
+                settings,
+                server,
+                workspace,
+                events,
+                instruction=plan.task.instruction,
+                n_ctx=n_ctx,
+                study=plan.study,
+                run_dir=folder.path,
+            )
+        for row in _counts(folder, server, settings):
             events.emit("count", **row)
         events.emit("resources", **server.peak_memory())
 
@@ -115,17 +132,23 @@ def known_of(plan: RunPlan, server: RunningServer) -> dict[str, Any]:
     return known
 
 
-def _counts(folder: RunFolder, server: RunningServer, protocol_name: str) -> Iterable[dict[str, Any]]:
-    """Exact token counts by the served tokenizer, asked for after the agent stopped; they never touch the slot."""
-    client, wire = server.client(), protocol(protocol_name).wire
+def _counts(folder: RunFolder, server: RunningServer, settings: RunSettings) -> Iterable[dict[str, Any]]:
+    """Exact token counts by the served tokenizer, asked for after the agent stopped; they never touch the slot.
+
+    Of an external agent the messages are on record as they were sent; no protocol of ours changes them.
+    """
+    client = server.client()
+    wire = protocol(settings.protocol.name).wire if settings.agent.external is None else list
     return count_requests(list(read_events(folder.events)), client.apply_template, client.tokenize, wire)
 
 
 def _finish(plan: RunPlan, folder: RunFolder, copy: Copy) -> dict[str, Any]:
-    """Grading on a fresh tree, the diff, and the result, written last."""
+    """Grading on fresh trees, the diff, and the result, written last."""
     write_atomically(folder.path / DIFF, diff(plan.task, copy.root))
-    grading = grade(plan.task, copy.root, plan.settings.sandbox)
+    events = list(read_events(folder.events))
+    cache = store_settings(plan.study).folder.parent
+    grading = grade_run(plan.task, copy.root, events, plan.settings.sandbox, cache)
     write_json(folder.path / GRADING, grading)
-    result = summarise(folder.manifest(), list(read_events(folder.events)), grading)
+    result = summarise(folder.manifest(), events, grading)
     write_json(folder.path / RESULT, result)
     return result

@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,12 @@ class LocalWorkspace:
         stdin: str | None = None,
         env: dict[str, str] | None = None,
         report: bool = False,
+        until: Callable[[], str | None] | None = None,
     ) -> tuple[CommandResult, str | None]:
-        """Runs a program in the copy; with `report` its descriptor 3 is a pipe, and what it wrote there comes back too."""
+        """Runs a program in the copy; with `report` its descriptor 3 is a pipe, and what it wrote there comes back too.
+
+        until: asked now and then while it runs; the limit it names ends the program.
+        """
         s = self.settings
         limits = {"as": s.memory_bytes, "fsize": s.file_bytes, "nofile": NOFILE}
         if self.sandboxed and counts_processes():
@@ -82,7 +86,7 @@ class LocalWorkspace:
             "report": report,
         }
         start = time.perf_counter()
-        answer = self._ask(request)
+        answer = self._ask(request, lambda: self._disk_limit() or (until() if until else None))
         ms = (time.perf_counter() - start) * 1000
         written = answer.pop("report")
         limit = answer.pop("limit") or self._limit(answer) or self._disk_limit()
@@ -101,7 +105,7 @@ class LocalWorkspace:
             self.session.kill()
             self.session = None
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], watch: Callable[[], str | None]) -> dict[str, Any]:
         """A command is handed to a second sandbox only when the first had not begun it: no command runs twice."""
         start = time.monotonic()
         for _ in range(2):
@@ -110,7 +114,7 @@ class LocalWorkspace:
                 self.session = self._start()
             self._own()
             try:
-                return self.session.request(request, self._disk_limit)
+                return self.session.request(request, watch)
             except SessionEnded as e:
                 if e.began:
                     break

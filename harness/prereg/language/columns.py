@@ -17,7 +17,8 @@ COUNT = Column(Type.NUMBER, low=0, whole=True)
 
 _CUT_KINDS = ("window", "limit", "unparsed")
 _STOPS = (
-    "step_limit", "context_exhausted", "server_error", "reply_unusable", "time_limit", "escalated", "interrupted",
+    "step_limit", "context_exhausted", "server_error", "reply_unusable", "time_limit", "escalated", "agent_failed",
+    "interrupted",
 )  # fmt: skip
 # Closed lists of texts, by table and column ("*" for every table).
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
