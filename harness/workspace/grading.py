@@ -21,13 +21,15 @@ from harness.workspace.copy import Copy, copy_tree
 from harness.workspace.errors import TaskError
 from harness.workspace.functions import is_test_file, test_functions
 from harness.workspace.laying import add_hidden, fresh_tree, reference_tree, settings_file
-from harness.workspace.sandbox import open_workspace
+from harness.workspace.sandbox import LocalWorkspace, open_workspace
 from harness.workspace.tasks import Task
 from harness.workspace.tree import as_text, content, differing, entries, snapshot
 
 GRADER = Path(__file__).with_name("grader.py")
 GRADER_INSIDE = "/opt/grader.py"
 OUTPUT_CHARS = 4000
+COLLECT_S = 60.0
+Report = dict[str, Any]  # what the grader told: collected, phases, unreadable, trap, exit
 NO_TESTS = {"exit_code": None, "passed": 0, "total": 0, "tests": {}, "timed_out": False, "ms": 0.0, "output": ""}
 
 
@@ -128,7 +130,11 @@ def _graded(
 ) -> dict[str, Any]:
     """One run of pytest as a result; expected None takes the tests that are found, with the tree's own settings."""
     config = False if expected is None else settings_file(task.repo)
-    result, told = _pytest(task, tree, files, sandbox, config)
+    return as_result(*_pytest(task, tree, files, sandbox, config), expected)
+
+
+def as_result(result: CommandResult, told: Report, expected: tuple[str, ...] | None) -> dict[str, Any]:
+    """What a run of the grader came to, by test; expected: the tests that count, None for those that were found."""
     names = told["collected"] if expected is None else expected
     tests = {name: _outcome(told["phases"].get(name)) for name in names}
     output = (result.stdout + result.stderr)[-OUTPUT_CHARS:]
@@ -168,22 +174,33 @@ def _pytest(
     sandbox: SandboxSettings,
     config: str | bool | None,
     collect: bool = False,
-) -> tuple[CommandResult, dict[str, Any]]:
-    """Runs pytest on a tree in a sandbox of its own; returns what came of it and what the plugin told."""
+) -> tuple[CommandResult, Report]:
+    """Runs the grader on a tree in a sandbox of its own."""
     scratch = tree.with_name(tree.name + "-tmp")
     scratch.mkdir()
-    key = secrets.token_hex(16)
     with open_workspace(Copy(tree, scratch), sandbox, task.packages) as workspace:
-        if workspace.sandboxed:
-            workspace.extra = ((GRADER, GRADER_INSIDE),)
-        argv = ["python", "-s", "-P", GRADER_INSIDE if workspace.sandboxed else str(GRADER)]
-        order = {"root": workspace.mount, "files": files, "config": config, "collect": collect, "key": key}
-        result, report = workspace.execute(argv, timeout_s=task.timeout_s, stdin=json.dumps(order), report=True)
+        return run_grader(workspace, files, config, task.timeout_s, collect)
+
+
+def run_grader(
+    workspace: LocalWorkspace,
+    files: tuple[str, ...],
+    config: str | bool | None,
+    timeout_s: float,
+    collect: bool = False,
+) -> tuple[CommandResult, Report]:
+    """Runs pytest on the tree of a workspace; returns what came of it and what the plugin told."""
+    key = secrets.token_hex(16)
+    if workspace.sandboxed:
+        workspace.extra = ((GRADER, GRADER_INSIDE),)
+    argv = ["python", "-s", "-P", GRADER_INSIDE if workspace.sandboxed else str(GRADER)]
+    order = {"root": workspace.mount, "files": files, "config": config, "collect": collect, "key": key}
+    result, report = workspace.execute(argv, timeout_s=timeout_s, stdin=json.dumps(order), report=True)
     return result, _read_report(report or "", key)
 
 
-def _read_report(report: str, key: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"collected": [], "phases": {}, "unreadable": [], "trap": None, "exit": None}
+def _read_report(report: str, key: str) -> Report:
+    told: Report = {"collected": [], "phases": {}, "unreadable": [], "trap": None, "exit": None}
     for line in report.splitlines():
         try:
             words = json.loads(line)

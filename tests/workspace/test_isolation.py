@@ -17,7 +17,7 @@ def inside(opened):
     return opened({"a.py": "x = 1\n"})
 
 
-def run(workspace, command, timeout_s=20):
+def run(workspace, command, timeout_s=60):
     return workspace.run(command, timeout_s=timeout_s)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agent.workspace import OutsideWorkspace
@@ -78,6 +78,7 @@ def test_pipes_are_refused_as_reading_one_never_ends(root):
 parts = st.sampled_from(["..", ".", "a.py", "pkg", "link", "out", "srv", "project", "", "/"])
 
 
+@settings(deadline=None)
 @given(st.lists(parts, max_size=8).map("/".join))
 def test_what_is_resolved_lies_inside(tmp_path_factory, path):
     base = tmp_path_factory.mktemp("paths")

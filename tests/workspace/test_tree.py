@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.workspace import changes, diff, fresh_copy, lay, load_task, snapshot
@@ -83,6 +83,7 @@ files = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(files, files)
 def test_laying_recorded_changes_gives_the_recorded_tree(tmp_path_factory, first, second):
     old, new = tmp_path_factory.mktemp("old"), tmp_path_factory.mktemp("new")
