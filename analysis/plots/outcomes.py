@@ -12,6 +12,8 @@ from analysis.plots.style import FAINT, INK, PlotError, figure, kind_words, noth
 from analysis.stats import share
 from analysis.tables.arms import arm_names, natural_order
 
+# Widths in inches: of a cell with few seeds, of the narrowest one that still holds numbers, of all cells together.
+WIDE_CELL, WRITTEN_CELL, WIDEST = 0.75, 0.4, 9.0
 # declared done x solved, the order of the stack; false completions in the loudest colour.
 CELLS = {
     (True, True): ("declared done, solved", "#009e73", ""),
@@ -31,21 +33,24 @@ def hidden_tests(runs: pd.DataFrame) -> Figure:
     if not seeds:
         raise PlotError("no run has a seed to order by")
     with styled():
-        drawn, (axes,) = figure(
-            1.9 + 0.2 * max(map(len, rows)) * 0.45 + 0.75 * (len(seeds) + 1), 1.3 + 0.42 * len(rows)
-        )
+        cell = min(WIDE_CELL, WIDEST / len(seeds))
+        width = 1.9 + 0.09 * max(map(len, rows)) + cell * len(seeds) + WIDE_CELL
+        drawn, (axes,) = figure(width, 1.3 + 0.42 * len(rows))
         axes.grid(False)
         for y, name in enumerate(rows):
             for x, seed in enumerate(seeds):
                 chosen = runs[(names == name) & (runs["seed"] == seed)]
-                _cell(axes, x, y, chosen)
+                _cell(axes, x, y, chosen, written=cell >= WRITTEN_CELL)
             of_arm = runs[names == name].dropna(subset=["solved"])
             found = share(int(of_arm["solved"].sum()), len(of_arm))
             text = "no grade" if found.estimate is None else f"{int(of_arm['solved'].sum())}/{found.n}"
-            axes.text(len(seeds) + 0.1, y, text, ha="center", va="center", fontweight="bold")
-        axes.set_xlim(-0.5, len(seeds) + 0.6)
+            axes.text(len(seeds) - 0.5 + 0.6 * WIDE_CELL / cell, y, text, ha="center", va="center", fontweight="bold")
+        axes.set_xlim(-0.5, len(seeds) - 0.5 + 1.2 * WIDE_CELL / cell)
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xticks([*range(len(seeds)), len(seeds) + 0.1], [*(str(s) for s in seeds), "solved"])
+        shown = range(0, len(seeds), max(1, round(WRITTEN_CELL / cell)))
+        axes.set_xticks(
+            [*shown, len(seeds) - 0.5 + 0.6 * WIDE_CELL / cell], [*(str(seeds[i]) for i in shown), "solved"]
+        )
         axes.set_yticks(range(len(rows)), rows)
         axes.set_xlabel("seed")
         axes.tick_params(length=0)
@@ -55,9 +60,10 @@ def hidden_tests(runs: pd.DataFrame) -> Figure:
     return drawn
 
 
-def _cell(axes: Axes, x: int, y: int, chosen: pd.DataFrame) -> None:
+def _cell(axes: Axes, x: int, y: int, chosen: pd.DataFrame, *, written: bool) -> None:
+    """One run; where cells are too narrow for numbers the shade alone tells the share."""
     if chosen.empty:
-        axes.text(x, y, "no run", ha="center", va="center", color=FAINT, fontsize=7)
+        axes.text(x, y, "no run" if written else "", ha="center", va="center", color=FAINT, fontsize=7)
         return
     row = chosen.iloc[0]
     known = pd.notna(row["hidden_passed"]) and pd.notna(row["hidden_total"]) and row["hidden_total"] > 0
@@ -74,6 +80,8 @@ def _cell(axes: Axes, x: int, y: int, chosen: pd.DataFrame) -> None:
             hatch="" if known else "///",
         )
     )
+    if not written:
+        return
     text = f"{row['hidden_passed']}/{row['hidden_total']}" if known else "?"
     axes.text(x, y, text, ha="center", va="center", color="white" if part > 0.55 else INK)
 

@@ -24,7 +24,16 @@ from analysis.tables.records import Records
 from harness.record.folder import RecordError, write_atomically
 
 # Nothing is fetched from anywhere, whatever a model wrote into a transcript.
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "img-src data:",
+        "style-src 'unsafe-inline'",
+        "script-src 'unsafe-inline'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+)
 KIND_WORDS = {
     "real": "Runs of a real model on a real server.",
     "scripted": "Runs on a scripted double of the server: a simulation, not a measurement of a model.",

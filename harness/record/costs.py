@@ -59,7 +59,9 @@ def time_columns(events: Sequence[Event], kind: str | None) -> dict[str, Any]:
     answered = [e.get("timings") or {} for e in events if e["event"] == "response" and reached_slot(e)]
     prompt = total(t.get("prompt_ms") for t in answered)
     writing = total(t.get("predicted_ms") for t in answered)
-    tools = total(e.get("ms") for e in events if e["event"] in ("call", "finish_check"))
+    # A gate that ran nothing has no time to tell and took none.
+    acts = [e for e in events if e["event"] in ("call", "finish_check") and not _ran_nothing(e)]
+    tools = total(e.get("ms") for e in acts)
     parts = (prompt, writing, tools)
     known = kind == "real" and seconds is not None and None not in parts
     return {
@@ -69,6 +71,10 @@ def time_columns(events: Sequence[Event], kind: str | None) -> dict[str, Any]:
         "tool_seconds": _seconds(tools),
         "harness_seconds": round(seconds - sum(p / 1000 for p in parts if p is not None), 4) if known else None,
     }
+
+
+def _ran_nothing(event: Event) -> bool:
+    return event["event"] == "finish_check" and event.get("exit_code") is None and event.get("ms") is None
 
 
 def _seconds(ms: float | None) -> float | None:

@@ -27,10 +27,18 @@ def grade_columns(grading: dict[str, Any] | None) -> dict[str, Any]:
     start = graded.get("start") or {}
     row["regressions"] = _regressions(start.get("visible"), graded.get("visible"))
     row["worse_than_start"] = _worse(start.get("hidden"), graded.get("hidden"))
-    states = graded.get("states")
-    solved_once = None if states is None else any(s["hidden_passed"] == s["hidden_total"] for s in states)
-    row["peak_then_lost"] = None if solved_once is None or row["solved"] is None else solved_once and not row["solved"]
+    row["peak_then_lost"] = _lost(graded.get("states"), row["solved"])
     return row
+
+
+def _lost(states: Sequence[dict[str, Any]] | None, solved: bool | None) -> bool | None:
+    """Whether the run held a solution and ended without one; a state that was not graded leaves that open."""
+    if solved is None or states is None:
+        return None
+    if solved:
+        return False
+    found = [s["solved"] for s in states]
+    return True if any(found) else None if None in found else False
 
 
 def _regressions(start: dict[str, Any] | None, end: dict[str, Any] | None) -> int | None:
@@ -66,7 +74,7 @@ def completion_columns(events: Sequence[Event], grades: dict[str, Any]) -> dict[
         "untested_completion": not tested,
         "contradicted_completion": contradicted,
     }
-    checks = of_kind(events, "finish_check")
+    checks = [e for e in of_kind(events, "finish_check") if e.get("gate") != "none"]
     row = {name: (None if done is None else fact if done else False) for name, fact in facts.items()}
     return row | {
         "finish_check": len(checks),

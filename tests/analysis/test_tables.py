@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from recorded_runs import clearing_run, false_run, quick_grid, solved_run
+from recorded_runs import Recorder, clearing_run, false_run, quick_grid, solved_run
 
 from analysis.tables import COLUMNS, TABLES, all_tables, clears, commands, requests, runs, tests
 from analysis.tables.write import rows_of, write_tables
@@ -93,6 +93,18 @@ def test_a_solved_run(tmp_path: Path) -> None:
     assert row["amplification"] == 1.0
     assert row["steps"] == row["requests"] == 4
     assert row["idle_steps"] == 1
+
+
+def test_without_a_gate_there_is_no_finish_check_and_no_time_for_it(tmp_path: Path) -> None:
+    run = Recorder(tmp_path, gate="none")
+    run.reply("done")
+    run.events.emit("finish_check", step=0, gate="none", passed=True, exit_code=None, last_line="", output="", ms=None)
+    run.finish()
+    row = runs(tmp_path).iloc[0]
+    assert row["finish_check"] == 0
+    assert pd.isna(row["finish_check_passed"])
+    assert row["tool_seconds"] == 0
+    assert row["untested_completion"]
 
 
 def test_request_rows_add_up(grid: Path) -> None:
