@@ -102,8 +102,10 @@ def _sha256(path: Path) -> str:
 
 
 def lay(changed: Iterable[dict[str, Any]], root: Path) -> None:
-    """Makes the changes of a `tree` event in `root`. ValueError when one was too large to be recorded."""
+    """Makes the changes of a `tree` event in `root`. ValueError when one was too large to be recorded, or leads out of `root`."""
     for change in changed:
+        if Path(change["path"]).is_absolute() or ".." in Path(change["path"]).parts:
+            raise ValueError(f"{change['path']}: leads out of the tree")
         place = root / change["path"]
         make_way(root, change["path"])
         if change["deleted"]:
