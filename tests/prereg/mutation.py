@@ -1,7 +1,7 @@
-"""Finds the smallest change of a prediction's data that changes its verdict, and takes its data away.
+"""Finds changes of a prediction's data that change its verdict, and takes its data away.
 
-A change is one cell, else one column of one table, else one row, else the rows' columns together: whatever the claim reads. The new
-values are near the numbers and texts of the claim and of the data.
+A change is one column, else two, of what the claim reads: in all rows of a table, else in one row. The new values are near the
+numbers and texts of the claim and of the data.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 
 import pandas as pd
 
+from harness.prereg.cells import COLUMN_OF_SETTING
 from harness.prereg.language import Schema, Type, parse
 from harness.prereg.language.tree import Cell, Literal, walk
 from harness.prereg.predictions import Prediction, Predictions
 from harness.prereg.verdicts import Verdict, judge, schema_of
 
+WHICH_ROWS = ("group", "fact", *COLUMN_OF_SETTING.values())
 Frames = Mapping[str, pd.DataFrame]
 
 
@@ -26,7 +28,7 @@ def verdict_of(prediction: Prediction, data: str | None, frames: Frames) -> Verd
 
 
 def flipping_changes(prediction: Prediction, predictions: Predictions, frames: Frames) -> Iterator[tuple[str, Verdict]]:
-    """Every change, smallest kind first, that gives another verdict: what was changed, and the verdict it gives."""
+    """Every change that gives another verdict: what was changed, and the verdict it gives."""
     schema = schema_of(predictions).with_frames(frames)
     before = verdict_of(prediction, predictions.data, frames)
     read = columns_read(prediction, schema)
@@ -56,11 +58,11 @@ def without_rows(prediction: Prediction, predictions: Predictions, frames: Frame
 
 
 def columns_read(prediction: Prediction, schema: Schema) -> list[tuple[str, str]]:
-    """(table, column) of everything its claims read."""
+    """(table, column) of every fact its claims read; what only says which rows are meant is no fact."""
     found = {}
     for text in _claims(prediction):
         for node in walk(parse(text, schema).root):
-            if isinstance(node, Cell):
+            if isinstance(node, Cell) and node.name not in WHICH_ROWS:
                 found[(node.table, node.name)] = None
     return list(found)
 
@@ -70,7 +72,7 @@ def _claims(prediction: Prediction) -> list[str]:
 
 
 def _places(prediction: Prediction, frames: Frames, read: list[tuple[str, str]]) -> Iterator[tuple[str, list[int]]]:
-    """Single rows first, then all rows of the prediction's cells."""
+    """All rows of the prediction's cells first, which most often decides, then single rows."""
     for table in dict.fromkeys(table for table, _ in read):
         frame = frames[table]
         rows = [
@@ -78,8 +80,8 @@ def _places(prediction: Prediction, frames: Frames, read: list[tuple[str, str]])
             for n, row in enumerate(frame.to_dict("records"))
             if table != "runs" or prediction.covers(row) is not False
         ]
-        yield from ((table, [n]) for n in rows)
         yield table, rows
+        yield from ((table, [n]) for n in rows)
 
 
 def _combinations(read: list[tuple[str, str]], size: int) -> list[tuple[tuple[str, str], ...]]:
