@@ -3,8 +3,8 @@
     python door.py SOCKET PORT PROGRAM [ARGUMENT...]
 
 Listens, leaves a process behind that carries the bytes, and becomes the program, so that its exit status is its own. Standard
-library only: it runs where nothing of the harness is. The carrier is one process with one thread, because an agent that has used up its
-processes must still be able to speak; it is nobody's child, so that no `wait` of the agent meets it.
+library only: it runs where nothing of the harness is. The carrier is one process with one thread, because an agent that has
+used up its processes must still be able to speak; it is nobody's child, so that no `wait` of the agent meets it.
 """
 
 import asyncio

@@ -3,7 +3,8 @@
     python example_agent.py --task-file TASK.md --base-url http://127.0.0.1:8080/v1 --model NAME [--seed N] [--temperature T]
 
 It works in the current directory. Every reply of the model is one JSON object, which a schema enforces where the server can: a
-thought, a tool (read, write, run, done) and what the tool needs. Exit status 0: the model said that it is done; 1: it did not get there.
+thought, a tool (read, write, run, done) and what the tool needs. Exit status 0: the model said that it
+is done; 1: it did not get there.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """What a request's message list is, seen from the one before it: the `message` and `context` events that make one from the other.
 
 An agent that only appends gives `message` events. Anything else (an old message changed, shortened or dropped, another
-conversation) is one `context` event, policy `external`, followed by `message` events for what is new at the end. New are messages that no earlier
+conversation) is one `context` event, policy `external`, followed by `message` events for what is new at the end.
+New are messages that no earlier
 request held and that don't stand in the place of one that went: a placeholder is no new content. A list that shares nothing with
 what was ever sent is a conversation of its own, and all of it is new.
 """

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.record.behaviour import command_columns, plan_open_items, repeat_columns, test_columns
 from harness.record.costs import time_columns, token_columns
+from harness.record.external import external_columns, is_external
 from harness.record.grades import completion_columns, grade_columns
 from harness.record.replies import clear_columns, end_columns, of_kind, reply_columns
 from harness.record.slot import Event
@@ -26,7 +27,7 @@ def summarise(manifest: dict[str, Any], events: Iterable[Event], grading: dict[s
     """The run row. grading: None for a run that was not graded; its columns are None then."""
     rows = list(events)
     grades = grade_columns(grading)
-    return {
+    row = {
         **identity_columns(manifest, rows),
         **end_columns(rows),
         **grades,
@@ -41,6 +42,7 @@ def summarise(manifest: dict[str, Any], events: Iterable[Event], grading: dict[s
         **_memory(rows),
         "plan_open_items": plan_open_items(rows),
     }
+    return row | external_columns(row, rows, mount_of(manifest, rows)) if is_external(manifest) else row
 
 
 def identity_columns(manifest: dict[str, Any], events: list[Event]) -> dict[str, Any]:
