@@ -215,7 +215,7 @@ class _Relay:
         try:
             self._answer.receive(data)
         except WireError as e:
-            kind: ErrorKind = "connect" if self._answer.status is None and not data else "malformed"
+            kind: ErrorKind = "malformed" if self._answer.began else "connect"
             self._failure = (kind, str(e))
         if self._answer.done:
             return data

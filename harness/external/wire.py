@@ -99,7 +99,7 @@ class Incoming:
 
 
 class Answer:
-    """Follows an answer while its bytes pass; done: it is whole. Raises WireError for bytes that are none."""
+    """Follows an answer while its bytes pass; done: it is whole; began: something came. Raises WireError for bytes that are none."""
 
     def __init__(self, method: str) -> None:
         self._parser = h11.Connection(h11.CLIENT)
@@ -109,6 +109,7 @@ class Answer:
         self.headers: Headers = []
         self.body = bytearray()
         self.done = False
+        self.began = False
 
     @property
     def keep(self) -> bool:
@@ -117,6 +118,7 @@ class Answer:
 
     def receive(self, data: bytes) -> None:
         """data: b"" for the end of the connection."""
+        self.began = self.began or bool(data)
         try:
             self._parser.receive_data(data)
             for event in self._events():
