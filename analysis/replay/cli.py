@@ -6,16 +6,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from analysis.replay.checks import predicted, server_checked
-from analysis.replay.outcome import Replay
-from analysis.replay.replay import replay
-from analysis.replay.sources import Sources
+if TYPE_CHECKING:
+    from analysis.replay.outcome import Replay
 
 ROWS = (
     ("recomputed", "recomputed"),
@@ -61,6 +59,11 @@ def replay_command(
     most: Annotated[int, typer.Option("--most", min=1, help="prompts per run and policy in the server check")] = 40,
 ) -> None:
     """Play recorded runs through context policies, paired, with exact tokens."""
+    # pandas and scipy take seconds to load, which the other commands need not wait for.
+    from analysis.replay.checks import predicted, server_checked
+    from analysis.replay.replay import replay
+    from analysis.replay.sources import Sources
+
     names = policy or ["published", "guarded"]
     with Sources() as sources:
         found = replay(runs, names, n_ctx=n_ctx, cache_reuse=cache_reuse, sources=sources, progress=_tell)

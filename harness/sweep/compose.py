@@ -8,7 +8,7 @@ hydra-core 1.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,10 +130,22 @@ def cells(hydra: Hydra, overrides: Sequence[str], multirun: bool) -> list[Cell]:
     if not is_grid(hydra, overrides, multirun):
         return [cell(loader.load_configuration(CONFIG, list(overrides), RunMode.RUN), tuple(overrides))]
     root = loader.load_configuration(CONFIG, list(overrides), RunMode.MULTIRUN)
-    params = [f"{k}={v}" for k, v in (root.hydra.sweeper.params or {}).items()]
-    parsed = OverridesParser.create(config_loader=loader).parse_overrides(params + list(overrides))
-    points = BasicSweeper.split_arguments(parsed, None)[0]
-    return [cell(loader.load_sweep_config(root, list(p)), tuple(p)) for p in points]
+    sweeper = root.hydra.sweeper
+    found = points(loader, sweeper.params or {}, sweeper.get("grids") or [], overrides)
+    return [cell(loader.load_sweep_config(root, p), tuple(p)) for p in found]
+
+
+def points(
+    loader: Any, params: Mapping[str, Any], grids: Sequence[Mapping[str, Any]], arguments: Sequence[str]
+) -> list[list[str]]:
+    """The overrides of every cell: one product per grid, `params` underneath, `arguments` on top; each cell once."""
+    parser = OverridesParser.create(config_loader=loader)
+    found: dict[tuple[str, ...], list[str]] = {}
+    for grid in grids or [{}]:
+        under = [f"{k}={v}" for k, v in (dict(params) | dict(grid)).items()]
+        for point in BasicSweeper.split_arguments(parser.parse_overrides(under + list(arguments)), None)[0]:
+            found.setdefault(tuple(sorted(point)), list(point))
+    return list(found.values())
 
 
 def cell(config: DictConfig, overrides: tuple[str, ...]) -> Cell:

@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from harness.paths import shipped
 from harness.workspace.errors import TaskError
 from harness.workspace.functions import is_test_file, test_functions
 from harness.workspace.paths import Entry, walk
@@ -72,9 +73,8 @@ class Task:
 
 def task_folders(study: Path | None = None) -> Iterator[Path]:
     """The folders that hold tasks: the study's own first, then the shipped ones."""
-    package = Path(__file__).resolve().parents[1]
     own = [] if study is None else [study / "tasks"]
-    for folder in (*own, package / "_data" / "tasks", package.parent / "tasks"):
+    for folder in (*own, shipped("tasks")):
         if folder.is_dir():
             yield folder
 

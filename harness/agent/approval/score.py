@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.stats import binomtest
 
 from harness.agent.approval.labelled import Labelled
 from harness.agent.approval.types import Rule
@@ -39,6 +38,8 @@ def share(count: int, n: int) -> Share:
     """Return `count` of `n` with its interval."""
     if n == 0:
         return Share(0, 0, None, None)
+    from scipy.stats import binomtest  # takes seconds to load, which no run of an agent need wait for
+
     interval = binomtest(count, n).proportion_ci(method="wilson")
     return Share(count, n, float(interval.low), float(interval.high))
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import harness
+from harness.paths import shipped
 from harness.serving.errors import ServingError
 from harness.serving.scripted import filler
 
 _MAKERS = ("tokens", "chars", "from_file")
-_PACKAGE = Path(harness.__file__).parent
-# Where the shipped tasks are: beside the package in a checkout, inside it when it is installed.
-_PROJECT = (_PACKAGE.parent, _PACKAGE / "_data")
 
 
 def make(value: Any, folder: Path, seed: str) -> Any:
@@ -44,7 +41,7 @@ def _made(value: dict[str, Any], folder: Path, seed: str) -> str:
 
 
 def _file(name: str, folder: Path) -> str:
-    for place in (folder, Path.cwd(), *_PROJECT):
+    for place in (folder, Path.cwd(), shipped("tasks").parent):
         if (place / name).is_file():
             return (place / name).read_text(encoding="utf-8")
     raise ServingError(
