@@ -14,6 +14,7 @@ from analysis.replay.cli import replay_command
 from analysis.server_log.cli import log_app
 from harness.agent.approval.cli import rules_app
 from harness.cli.doctor import doctor_command
+from harness.cli.gates import gates_command
 from harness.cli.new import new_app
 from harness.cli.report import report_command
 from harness.cli.run import run_command
@@ -39,9 +40,9 @@ app.command("check")(check_command)
 app.command("report")(report_command)
 app.command("power")(power_command)
 app.command("replay")(replay_command)
+app.command("gates")(gates_command)
 app.command("doctor")(doctor_command)
 app.add_typer(new_app, name="new")
-app.command("replay")(replay_command)
 app.add_typer(models_app, name="models")
 app.add_typer(log_app, name="log")
 app.add_typer(rules_app, name="rules")
