@@ -99,7 +99,7 @@ class Incoming:
 
 
 class Answer:
-    """Follows an answer while its bytes pass; done: it is whole; began: something came. Raises WireError for bytes that are none."""
+    """Follows an answer while its bytes pass; done: it is whole. began: something came. Raises WireError for what is none."""
 
     def __init__(self, method: str) -> None:
         self._parser = h11.Connection(h11.CLIENT)

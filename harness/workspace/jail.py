@@ -205,12 +205,14 @@ def package_files(packages: tuple[str, ...]) -> tuple[Path, ...]:
 
     Raises SandboxError for a package that is not installed.
     """
-    todo, seen, found = ["pytest", *packages], set(), set()
+    todo: list[tuple[str, frozenset[str]]] = [(name, frozenset()) for name in ("pytest", *packages)]
+    seen, found = set(), set()
     while todo:
-        name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
-        if name in seen:
+        name, extras = todo.pop()
+        name = re.sub(r"[-_.]+", "-", name).lower()
+        if (name, extras) in seen:
             continue
-        seen.add(name)
+        seen.add((name, extras))
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
@@ -221,13 +223,19 @@ def package_files(packages: tuple[str, ...]) -> tuple[Path, ...]:
             continue
         tops = {f.parts[0] for f in distribution.files or () if f.parts[0] not in ("..", "__pycache__")}
         found |= {Path(str(distribution.locate_file(top))) for top in tops}
-        todo += list(required(distribution.requires or ()))
+        todo += list(required(distribution.requires or (), extras))
     return tuple(sorted(f for f in found if f.exists()))
 
 
-def required(requirements: Iterable[str]) -> Iterable[str]:
-    """The names a distribution needs; those of its extras are left out, other markers are taken as true."""
+def required(requirements: Iterable[str], extras: frozenset[str] = frozenset()) -> Iterable[tuple[str, frozenset[str]]]:
+    """The names a distribution needs, each with the extras it is asked for with.
+
+    What only extras need is left out but for `extras`; other markers are taken as true.
+    """
     for line in requirements:
-        name, _, marker = line.partition(";")
-        if "extra" not in marker:
-            yield re.match(r"[\w.-]+", name.strip()).group()
+        head, _, marker = line.partition(";")
+        wanted = set(re.findall(r"extra\s*==\s*['\"]([\w.-]+)['\"]", marker))
+        if "extra" not in marker or wanted & extras:
+            found = re.match(r"\s*([\w.-]+)\s*(?:\[([^\]]*)\])?", head)
+            asked = (part.strip() for part in (found[2] or "").split(","))
+            yield found[1], frozenset(part for part in asked if part)

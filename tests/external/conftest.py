@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
-from external_lab import SAYS, planned
+from external_lab import SAYS, Ended, run_alone
 
 from harness.serving.running import RunningServer
 from harness.serving.scripted.opening import open_scripted
 from harness.settings import ServerSettings
-from harness.sweep.run import RunOutcome, execute
 
 
 @pytest.fixture
@@ -30,10 +30,6 @@ def double(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
 
 
 @pytest.fixture
-def run_program(tmp_path: Path) -> Callable[..., RunOutcome]:
-    """Runs the text of a Python program as the agent of one whole run against the double."""
-
-    def run(program: str, *overrides: str, scenario: str = SAYS, name: str = "agent") -> RunOutcome:
-        return execute(planned(tmp_path, program, *overrides, scenario=scenario, name=name))
-
-    return run
+def run_program(tmp_path: Path) -> Callable[..., Ended]:
+    """Runs the text of a Python program as the agent of one run against the double, without grading."""
+    return partial(run_alone, tmp_path)
