@@ -33,15 +33,19 @@ Report = dict[str, Any]  # what the grader told: collected, phases, unreadable, 
 NO_TESTS = {"exit_code": None, "passed": 0, "total": 0, "tests": {}, "timed_out": False, "ms": 0.0, "output": ""}
 
 
-def grade(task: Task, workspace_root: Path, sandbox: SandboxSettings) -> dict[str, Any]:
+def grade(
+    task: Task, workspace_root: Path, sandbox: SandboxSettings, known: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """The grading.json document (docs/run_folder.md) of a final tree, which is only read.
+
+    known: `hidden` and `visible`, where the same tree was graded before.
 
     Raises:
         TaskError: the hidden tests can't be collected even on the reference.
         SandboxError: no sandbox can be had.
     """
-    hidden = grade_hidden_only(task, workspace_root, sandbox)
-    visible = grade_visible_only(task, workspace_root, sandbox)
+    hidden = known["hidden"] if known else grade_hidden_only(task, workspace_root, sandbox)
+    visible = known["visible"] if known else grade_visible_only(task, workspace_root, sandbox)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         left = Path(folder, "left")
         copy_tree(workspace_root, left)

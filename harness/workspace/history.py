@@ -16,6 +16,7 @@ from harness.settings import SandboxSettings, to_plain
 from harness.workspace.grading import grade, grade_hidden_only, grade_visible_only
 from harness.workspace.states import Bench, graded_states, open_bench
 from harness.workspace.tasks import Task
+from harness.workspace.tree import snapshot
 
 STARTS = "starts"
 
@@ -23,7 +24,7 @@ STARTS = "starts"
 def grade_run(
     task: Task, root: Path, events: Sequence[dict[str, Any]], sandbox: SandboxSettings, cache: Path
 ) -> dict[str, Any]:
-    """grade's document, and `start` and `states` (docs/run_folder.md).
+    """grade's document, and `start` and `states` (docs/run_folder.md). An untouched repo is not graded a second time.
 
     root: the final tree, only read. cache: a folder in which the grading of untouched repos is kept.
 
@@ -31,9 +32,10 @@ def grade_run(
         TaskError: the hidden tests can't be collected even on the reference.
         SandboxError: no sandbox can be had.
     """
-    graded = grade(task, root, sandbox)
     with open_bench(task, sandbox) as bench:
         start = start_of(bench, cache)
+        untouched = snapshot(root).digest == snapshot(task.repo).digest
+        graded = grade(task, root, sandbox, start if untouched else None)
         bench.remember(task.repo, start["hidden"])
         bench.remember(root, graded["hidden"])
         return graded | {"start": start, "states": graded_states(bench, events)}
