@@ -1,7 +1,8 @@
 """What the recording proxy adds to one request: python tests/bench/proxy.py [ROUNDS]
 
 The same requests go in turn, over a connection each, to the double directly and the whole way of an agent in a sandbox: the
-forwarder's process, the Unix socket, the proxy. The copy that is looked at holds 20 small files. Prints medians and ninth deciles in milliseconds; at most 3 ms at the median is what the design allows.
+forwarder's process, the Unix socket, the proxy. The copy that is looked at holds 20 small files. Prints medians and ninth deciles
+in milliseconds; at most 3 ms at the median is what the design allows.
 """
 
 from __future__ import annotations
