@@ -21,7 +21,7 @@ from analysis.tables.records import Records, load
 
 def records() -> dict[str, Records]:
     """The finished runs by kind, real ones first; kinds are never mixed."""
-    found = load(os.environ.get("CALLEDSHOT_RUNS", "runs"))
+    found = load(os.environ.get("CALLEDSHOT_RUNS", "runs"), short_arms=True)
     return {kind: found.of_kind(kind) for kind in sorted(found.kinds, key=lambda k: (k != "real", k))}
 
 

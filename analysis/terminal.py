@@ -18,6 +18,7 @@ from analysis.report.html import percent, plain, spread
 from analysis.tables import load, runs
 from analysis.tables.arms import arm_names, by_arm, summaries
 from analysis.tables.records import Source, all_problems
+from harness.cli.console import results
 
 CUTS = {
     "requests": "requests",
@@ -48,11 +49,12 @@ TIMES = {
 
 def print_tables(source: Source, *, console: Console | None = None) -> None:
     """Prints the tables of all finished runs; problems go to stderr, one line each."""
-    out = console or Console()
-    records = load(source)
+    out = console or results()
+    records = load(source, short_arms=True)
     for kind in records.kinds:
         for table in tables_of(runs(records.of_kind(kind)), kind):
             out.print(table)
+            out.print()
     for problem in all_problems(records):
         print(problem, file=sys.stderr)
 

@@ -40,7 +40,7 @@ FACTS = (
 def runs_part(records: Records) -> tuple[str, str]:
     """(one collapsible piece per run, the packed transcripts)."""
     ordered = sorted(
-        records.runs, key=lambda r: (str(r.result.get("arm")), str(r.result.get("task")), r.result.get("seed") or 0)
+        records.runs, key=lambda r: (str(r.row.get("arm")), str(r.row.get("task")), r.result.get("seed") or 0)
     )
     packed, longest = pack(ordered)
     note = (
@@ -73,7 +73,7 @@ def _pack(blocks: list[list[object]]) -> str:
 
 
 def _piece(record: Record) -> str:
-    row = record.result
+    row = record.row
     solved = {True: "solved", False: "not solved"}.get(row.get("solved"), "not graded")  # type: ignore[arg-type]
     done = "declared done" if row.get("declared_done") else f"ended: {plain(row.get('ended_how'))}"
     what = f"{plain(row.get('arm'))}, {plain(row.get('task'))}, seed {plain(row.get('seed'))}"

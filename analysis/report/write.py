@@ -59,7 +59,7 @@ def write_report(
     Raises:
         RecordError: no such folder, or no finished run in it.
     """
-    records = load(runs_root)
+    records = load(runs_root, short_arms=True)
     if not records.runs:
         half = f"; {len(records.unfinished)} unfinished" if records.unfinished else ""
         raise RecordError(f"{runs_root}: no finished run to report on{half}")

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from analysis.tables.columns import ARM, RUN
 from analysis.tables.frame import TableError, frame
+from analysis.tables.labels import short_labels
 from harness.record.events import EventError, read_events
 from harness.record.folder import RecordError, RunFolder, find_runs
 
 
 @dataclass(frozen=True)
 class Record:
-    """One finished run. Events and grading are read when they are first asked for."""
+    """One finished run. Events and grading are read when they are first asked for. label: a shorter name of its arm."""
 
     folder: RunFolder
     manifest: dict[str, Any]
     result: dict[str, Any]
+    label: str | None = None
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of the run table: result.json, the arm under its shorter name where it has one."""
+        return self.result if self.label is None else self.result | {"arm": self.label}
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -32,10 +39,17 @@ class Record:
         """grading.json, None for a run that was not graded; raises RecordError for a damaged file."""
         return self.folder.grading() if (self.folder.path / "grading.json").is_file() else None
 
+    def named(self, label: str | None) -> Record:
+        """The same run under a shorter name of its arm; events and grading that were read stay read."""
+        other = replace(self, label=label)
+        vars(other).update({k: v for k, v in vars(self).items() if k in ("events", "grading")})
+        return other
+
     @property
     def arm(self) -> dict[str, Any]:
         """The columns that every table carries."""
-        return {name: self.result.get(name) for name in ("run_id", *ARM)}
+        row = self.row
+        return {name: row.get(name) for name in ("run_id", *ARM)}
 
 
 @dataclass(frozen=True)
@@ -60,11 +74,12 @@ class Records:
 Source = Records | Path | str
 
 
-def load(source: Source, *, need_events: bool = True) -> Records:
+def load(source: Source, *, need_events: bool = True, short_arms: bool = False) -> Records:
     """Reads every run folder at or below a path.
 
     A run whose manifest, result, grading or events can't be read is left out of all tables alike and named in `problems`.
-    need_events=False looks at manifests and results only, which is quicker.
+    need_events=False looks at manifests and results only, which is quicker. short_arms: for readers, the arms' names leave
+    out what all runs of the source have in common; tables to compute with keep the recorded names.
 
     Raises:
         RecordError: the folder does not exist.
@@ -83,7 +98,15 @@ def load(source: Source, *, need_events: bool = True) -> Records:
             runs.append(_read(folder, need_events))
         except (RecordError, EventError, TableError) as e:
             problems.append(str(e))
-    return Records(root, runs, unfinished, problems)
+    found = Records(root, runs, unfinished, problems)
+    return _shortened(found) if short_arms else found
+
+
+def _shortened(records: Records) -> Records:
+    """The same runs under shorter names; what was read of them is not read again."""
+    labels = short_labels([(r.manifest, r.result) for r in records.runs])
+    runs = [r.named(label) for r, label in zip(records.runs, labels, strict=True)]
+    return replace(records, runs=runs)
 
 
 def _read(folder: RunFolder, need_events: bool) -> Record:

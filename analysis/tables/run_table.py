@@ -15,7 +15,7 @@ from harness.record.summary import summarise
 def runs(source: Source, *, check: bool = False) -> pd.DataFrame:
     """The run table. check: also derive each row anew; what differs stands in `attrs["differences"]`, one dict a value."""
     records = load(source, need_events=check)
-    table = frame((r.result for r in records.runs), RUN, all_problems(records))
+    table = frame((r.row for r in records.runs), RUN, all_problems(records))
     if check:
         table.attrs["differences"] = differences(records)
     return table

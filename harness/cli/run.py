@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from harness.cli.console import results
 from harness.paths import study_root
 from harness.record.folder import find_runs
 from harness.sweep.app import Request, prepare, run
@@ -43,7 +43,7 @@ def run_command(
         return
     if dry:
         request = prepare(where, context.args, multirun)
-        Console().print(plan_table(request))
+        results().print(plan_table(request))
         print(likely_time(request, where))
         return
     request, outcomes = run(where, context.args, multirun, announce)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from harness.cli.console import results
 from harness.cli.run import RUNS, STUDY, place
 from harness.record.events import read_events
 from harness.record.folder import MANIFEST, RecordError, RunFolder, find_runs, read_json
@@ -41,7 +41,7 @@ def show_command(
 ) -> None:
     """Print a run's transcript; cut replies, clears and guard marks stand out."""
     folder = find_run(run, place(study, runs).runs)
-    console = Console(highlight=False)
+    console = results(highlight=False)
     facts = folder.manifest()
     settings = facts["settings"]
     title = f"{facts['run_id']}  {settings['agent']['name']}  {facts['task']['name']}  seed {settings['seed']}"
@@ -135,7 +135,7 @@ def status_command(
     table = Table("run", "state", "cause", "cell", title=experiment)
     for one, word, cause in rows:
         table.add_row(one.run_id, word, cause or "", one.label)
-    Console().print(table)
+    results().print(table)
     counts = Counter(word for _, word, _ in rows)
     print(", ".join(f"{n} {word}" for word, n in counts.items()))
     strangers = {r.path.name for r in _runs_of(where.runs / experiment)} - {p.run_id for p, _, _ in rows}

@@ -18,7 +18,7 @@ from harness.record.slot import Event
 
 # In the arm's label these say what a run is of, not which arm it belongs to, or are named first anyway.
 NOT_IN_LABEL = (
-    *("agent", "agent.name", "server.n_ctx", "seed", "task", "task.name", "experiment"),
+    *("agent", "agent.name", "server.n_ctx", "seed", "task", "task.name", "task.path", "experiment"),
     *("server", "server.scenario", "server.tape", "server.url", "server.port", "server.threads"),
 )
 
@@ -72,13 +72,23 @@ def arm_label(agent: str | None, n_ctx: int | None, cell: Iterable[str] | None) 
     """A short name of the arm: agent, window, and every other override of the cell; the same for all its runs."""
     if agent is None and n_ctx is None:
         return None
+    return " ".join([*label_head(agent, n_ctx), *label_overrides(cell)])
+
+
+def label_head(agent: str | None, n_ctx: int | None) -> list[str]:
+    """What every label begins with: the agent, and the window as 4K, 8K, or a number that is no multiple of 1024."""
     window = None if n_ctx is None else f"{n_ctx // 1024}K" if n_ctx % 1024 == 0 else str(n_ctx)
+    return [p for p in (agent, window) if p]
+
+
+def label_overrides(cell: Iterable[str] | None) -> list[str]:
+    """The other overrides of a cell that tell its arm, as key=value, sorted."""
     others = []
     for override in cell or ():
         key, _, value = str(override).lstrip("+~").partition("=")
         if key not in NOT_IN_LABEL and value:
             others.append(f"{key}={value}")
-    return " ".join([p for p in (agent, window) if p] + sorted(others))
+    return sorted(others)
 
 
 def mount_of(manifest: dict[str, Any], events: list[Event]) -> str | None:
