@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 from external_lab import planned
 
+from harness.external.program import BASE_URLS, Given, program_identity
 from harness.record.events import read_events
-from harness.settings import SettingsError
+from harness.settings import ExternalSettings, SettingsError
+from harness.sweep.compose import Place, cells, hydra_session
 from harness.sweep.run import execute
 
 TELL = """
@@ -124,3 +130,39 @@ def test_the_example_agent_is_a_run_like_any_other(tmp_path):
     assert {row[name] for name in NOT_KNOWN} == {None}
     events = [e["event"] for e in read_events(outcome.folder / "events.jsonl")]
     assert (events[0], events.count("request"), events.count("tree"), events.count("stop")) == ("start", 5, 1, 1)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "external_agents.md"
+PRESETS = re.findall(r"```yaml[^\n]*\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(PRESETS)))
+def test_the_pages_presets_compose_in_a_study_of_ones_own(tmp_path, number):
+    """Of the sketches it shows that their keys, placeholders and quoting hold; their programs are not run."""
+    text = PRESETS[number]
+    if "defaults:" not in text:
+        text = f"# @package _global_\ndefaults: [external/example, _self_]\n{text}"
+    name = yaml.safe_load(text)["agent"]["name"]
+    (tmp_path / "conf" / "agent").mkdir(parents=True)
+    (tmp_path / "conf" / "agent" / f"{name}.yaml").write_text(text)
+    for file in yaml.safe_load(text)["agent"]["external"]["files"]:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("print(1)\n")
+    place = Place(tmp_path, tmp_path / "runs")
+    with hydra_session(place) as hydra:
+        settings = cells(hydra, [*place.overrides(), f"agent={name}"], False)[0].settings
+    external = settings.agent.external
+    assert external is not None
+    found = program_identity(
+        replace(settings, agent=replace(settings.agent, external=replace(external, packages=()))), tmp_path
+    )
+    assert [*found["files"]] == [Path(f).name for f in external.files]
+    assert settings.agent.name == name
+
+
+def test_every_key_and_placeholder_is_on_the_page():
+    page = PAGE.read_text(encoding="utf-8")
+    for name in (*Given.__dataclass_fields__, *BASE_URLS):
+        assert name in page
+    for key in ExternalSettings.__dataclass_fields__:
+        assert f"| `{key}` |" in page
