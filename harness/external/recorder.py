@@ -51,20 +51,21 @@ class Recorder:
     def request(self, step: int, raw: bytes) -> None:
         """A chat request went out; raw: its body's bytes."""
         body = _document(raw)
-        messages = body.get("messages")
-        readable = isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
-        tools = body.get("tools") if isinstance(body.get("tools"), list) else []
-        self._begin(messages if readable else [], tools)
+        sent, offered = body.get("messages"), body.get("tools")
+        readable = isinstance(sent, list) and all(isinstance(m, dict) for m in sent)
+        messages: list[dict[str, Any]] = sent if readable and isinstance(sent, list) else []
+        tools: list[Any] = offered if isinstance(offered, list) else []
+        self._begin(messages, tools)
         self._look(max(step - 1, 0))
         if readable:
             self._history.becomes(messages, self._sink, step)
-        self._requests[step] = ChatRequest(messages=messages if readable else [], seed=0, temperature=0.0, extra=body)
+        self._requests[step] = ChatRequest(messages=messages, seed=0, temperature=0.0, extra=body)
         self._sink.emit(
             "request",
             step=step,
             attempt=0,
             tag="agent",
-            n_messages=len(messages) if readable else 0,
+            n_messages=len(messages),
             params={k: v for k, v in body.items() if k not in ("messages", "tools")},
             tools=bool(tools),
             sha256=hashlib.sha256(raw).hexdigest(),

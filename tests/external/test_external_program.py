@@ -16,6 +16,7 @@ from harness.record.events import read_events
 from harness.settings import ExternalSettings, SettingsError
 from harness.sweep.compose import Place, cells, hydra_session
 from harness.sweep.run import execute
+from harness.workspace.jail import required
 
 TELL = """
 import json, os, sys
@@ -166,3 +167,14 @@ def test_every_key_and_placeholder_is_on_the_page():
         assert name in page
     for key in ExternalSettings.__dataclass_fields__:
         assert f"| `{key}` |" in page
+
+
+def test_what_a_package_needs_only_with_an_extra_comes_when_it_is_asked_for_with_it():
+    lines = [
+        "httpx[http2, socks]>=0.2; python_version > '3'",
+        "h2; extra == 'http2'",
+        'other ; extra == "all"',
+        "plain",
+    ]
+    assert list(required(lines)) == [("httpx", frozenset({"http2", "socks"})), ("plain", frozenset())]
+    assert [name for name, _ in required(lines, frozenset({"http2"}))] == ["httpx", "h2", "plain"]

@@ -210,3 +210,19 @@ def test_changes_belong_to_the_step_before_the_request_that_finds_them(double, t
     assert found[0] == (0, "new.py", "x = 1\n")
     assert found[1][0] == 1
     json.dumps(through.events.rows, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("THOUGHT: look\n\n```mswea_bash_command\nls -la && cat a.py\n```", ["ls -la && cat a.py"]),
+        ("```bash\nls\n```\nthen\n```sh\npytest\n```", ["ls", "pytest"]),
+        ("```python\nprint(1)\n```", []),
+        ('{"thought": "x", "tool": "run", "command": "ls"}', ["ls"]),
+        ('{"tool": "bash", "arguments": {"command": "ls"}}', ["ls"]),
+        ('{"tool": "read", "path": "a.py"}', []),
+        (None, []),
+    ],
+)
+def test_commands_are_found_in_what_a_reply_says(content, found):
+    assert list(commands([{"event": "response", "message": {"content": content, "tool_calls": []}}])) == found
