@@ -73,7 +73,7 @@ def _add(message: dict[str, Any], calls: dict[int, dict[str, Any]], delta: dict[
         call = calls.setdefault(number, {"type": "function", "function": {"name": "", "arguments": ""}})
         if part.get("id"):
             call["id"] = part["id"]
-        function = part.get("function") if isinstance(part.get("function"), dict) else {}
+        function = part.get("function")
         for key in ("name", "arguments"):
-            if isinstance(function.get(key), str):
+            if isinstance(function, dict) and isinstance(function.get(key), str):
                 call["function"][key] += function[key]

@@ -134,7 +134,7 @@ class Answer:
     def _events(self) -> Iterator[h11.Event]:
         while not self.done:
             event = self._parser.next_event()
-            if event in (h11.NEED_DATA, h11.PAUSED) or isinstance(event, h11.ConnectionClosed):
+            if not isinstance(event, h11.Event) or isinstance(event, h11.ConnectionClosed):
                 return
             yield event
 

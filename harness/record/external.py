@@ -1,8 +1,8 @@
 """The run row's columns for an agent that is not ours: what only an own loop could tell is None.
 
-Nobody saw its tools at work. What the model asked for stands in its replies, though: the commands of its calls, and those in fenced
-blocks of shell. So the columns on paths and on test runs count what was asked, and are None where no command was found: an agent may have
-a form of its own for them.
+Nobody saw its tools at work. What the model asked for stands in its replies, though: the commands of its calls, of a reply that is
+one JSON object, and those in fenced blocks of shell. So the columns on paths and on test runs count what was asked, and are None
+where no command was found: an agent may have a form of its own for them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def external_columns(row: dict[str, Any], events: Sequence[Event], mount: str | 
     }
     # An agent may run the tests unasked, so that not seen is not known.
     tested = any(runs_pytest(c) for c in asked) or None
-    left = (row.get("visible_left_passed"), row.get("visible_left_total"))
-    fails = None if None in left else left[0] < left[1]
+    passed, total = row.get("visible_left_passed"), row.get("visible_left_total")
+    fails = None if passed is None or total is None else passed < total
     done = row.get("declared_done")
     return {
         **dict.fromkeys(NOT_SEEN),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.workspace.errors import SandboxError
-from harness.workspace.seccomp import no_user_namespaces
+from harness.workspace.refusals import refusals
 
 MOUNT = "/srv/project"
 HOME = "/home/agent"
@@ -60,8 +60,8 @@ class Jail:
             args += ["--unshare-user", "--disable-userns"]
         else:
             args += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-            rules = no_user_namespaces()
-            args += ["--seccomp", str(open_data.open(rules))] if rules else []
+        rules = refusals()
+        args += ["--seccomp", str(open_data.open(rules))] if rules else []
         places = [Path(place).parent for place in (MOUNT, HOME, RUNNER, *(t for _, t in self.extra))]
         args += [a for place in (*places, Path("/etc"), Path(VENV, "bin")) for a in folders(place)]
         args += system()
@@ -74,7 +74,7 @@ class Jail:
         args += open_data.file("127.0.0.1 localhost sandbox\n", "/etc/hosts")
         args += ["--dir", HOME, "--dir", "/var", "--symlink", "/tmp", "/var/tmp"]
         args += ["--bind", str(self.scratch), "/tmp", "--bind", str(self.root), MOUNT]
-        args += ["--ro-bind", str(Path(__file__).with_name("runner.py")), RUNNER]
+        args += open_data.file(Path(__file__).with_name("runner.py").read_text(encoding="utf-8"), RUNNER)
         for source, target in self.extra:
             args += ["--ro-bind", str(source), target]
         args += ["--remount-ro", "/", "--chdir", "/", "--clearenv", "--"]
@@ -237,5 +237,6 @@ def required(requirements: Iterable[str], extras: frozenset[str] = frozenset()) 
         wanted = set(re.findall(r"extra\s*==\s*['\"]([\w.-]+)['\"]", marker))
         if "extra" not in marker or wanted & extras:
             found = re.match(r"\s*([\w.-]+)\s*(?:\[([^\]]*)\])?", head)
+            assert found is not None
             asked = (part.strip() for part in (found[2] or "").split(","))
             yield found[1], frozenset(part for part in asked if part)
