@@ -23,3 +23,12 @@ def study_root(option: Path | None) -> Path:
     if (here / "conf").is_dir() or (here / "experiments").is_dir():
         return here
     return shipped("experiments").parent
+
+
+def new_study_root(option: Path | None) -> Path:
+    """Where something new is written: the folder asked for, else the current one, which becomes a study by it.
+
+    A checkout's own subfolders are no studies: there it is the checkout. The shipped folders are never written from elsewhere.
+    """
+    found, here = study_root(option), Path.cwd()
+    return found if option is not None or here.is_relative_to(found) else here

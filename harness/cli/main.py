@@ -6,6 +6,7 @@ Exit 0: the command did its work. 1: a check does not hold, or runs failed. 2: a
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -62,6 +63,20 @@ def main() -> None:
     except ValueError as e:
         print(f"calledshot: {e}", file=sys.stderr)
         code = getattr(e, "exit_code", 2)
+    except BrokenPipeError:
+        # The reader of our output has gone (`calledshot show RUN | head`); what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except OSError as e:
+        print(f"calledshot: {_in_words(e)}", file=sys.stderr)
+        code = 1
     if code == INTERRUPTED:
         print("interrupted; what is finished stays, run the same command to go on", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _in_words(error: OSError) -> str:
+    """A full disk, a folder that may not be written, a name that is too long: which file, and what the system says."""
+    if error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

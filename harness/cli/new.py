@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.run import STUDY
-from harness.paths import study_root
+from harness.paths import new_study_root
 
 new_app = typer.Typer(help="Begin something of your own.", no_args_is_help=True)
 
@@ -62,7 +62,7 @@ def experiment_command(
     """Write conf/experiment/NAME.yaml and experiments/NAME/ with a plan and predictions to fill in."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
         raise ValueError(f"{name}: an experiment's name starts with a letter and has letters, digits, _ and - only")
-    root = study_root(study)
+    root = new_study_root(study)
     files = {
         root / "conf" / "experiment" / f"{name}.yaml": GRID,
         root / "experiments" / name / "plan.md": PLAN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class ModelError(Exception):
+class ModelError(ValueError):
     """A model that cannot be used or fetched. `str(error)` is one line; `exit_code` is what a command ends with."""
 
     exit_code = 1
