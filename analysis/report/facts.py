@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.compare import compare_repeats
 from analysis.report.html import frame_table, listing, paragraph, percent, plain, spread, table
 from analysis.tables.arms import by_arm, endings, summaries
 from analysis.tables.join import line
@@ -190,6 +191,7 @@ def provenance(records: Records, check: Mapping[str, Any], differences: Sequence
         parts.append(table("Departures from the published settings", ["setting", "published", "used", "runs"], rows))
     else:
         parts.append(paragraph("No departures from the published settings."))
+    parts.append(_repeats(records))
     wrong = [_disagreement(d) for d in check.get("details", [])]
     wrong += [
         f"run {d['run_id']}: result.json says {d['column']} = {plain(d['stored'])}, the record gives {plain(d['derived'])}"
@@ -202,6 +204,21 @@ def provenance(records: Records, check: Mapping[str, Any], differences: Sequence
         else paragraph("Nothing was left out, and every result was derived again alike.")
     )
     return "".join(parts)
+
+
+def _repeats(records: Records) -> str:
+    """Where a cell and seed was run twice: whether both runs went the same way, and the first step at which they did not."""
+    found = compare_repeats(records)
+    if not found:
+        return ""
+    same = sum(c.first is None for _, _, c in found)
+    rows = [(a.result.get("run_id"), a.row.get("arm"), a.result.get("seed"), c.line()) for a, _, c in found]
+    return table(
+        f"Cells and seeds that were run twice: {same} of {len(found)} went the same way, times aside",
+        ["run", "arm", "seed", "second run against the first"],
+        rows,
+        cards=True,
+    )
 
 
 def _disagreement(detail: Mapping[str, Any]) -> str:

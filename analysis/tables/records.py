@@ -54,17 +54,22 @@ class Record:
 
 @dataclass(frozen=True)
 class Records:
-    """The finished runs at or below a folder. unfinished: half runs, not counted. problems: one line per damaged folder."""
+    """The finished runs at or below a folder.
+
+    unfinished: half runs, not counted. problems: one line per damaged folder. repeats: further runs of a cell and seed that
+    is among the runs already; there to be compared with it (analysis/compare.py), not counted a second time.
+    """
 
     root: Path
     runs: list[Record]
     unfinished: list[RunFolder] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    repeats: list[Record] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> Records:
         """Only the runs of one kind: real, scripted or tape."""
-        chosen = [r for r in self.runs if r.result.get("kind") == kind]
-        return Records(self.root, chosen, self.unfinished, self.problems)
+        chosen, again = ([r for r in rows if r.result.get("kind") == kind] for rows in (self.runs, self.repeats))
+        return Records(self.root, chosen, self.unfinished, self.problems, again)
 
     @property
     def kinds(self) -> list[str]:
@@ -98,8 +103,18 @@ def load(source: Source, *, need_events: bool = True, short_arms: bool = False) 
             runs.append(_read(folder, need_events))
         except (RecordError, EventError, TableError) as e:
             problems.append(str(e))
-    found = Records(root, runs, unfinished, problems)
+    kept = {id(r) for r in _first_of_each(runs)}
+    counted, repeats = ([r for r in runs if (id(r) in kept) is first] for first in (True, False))
+    found = Records(root, counted, unfinished, problems, repeats)
     return _shortened(found) if short_arms else found
+
+
+def _first_of_each(runs: Sequence[Record]) -> list[Record]:
+    """One run for each run id of an experiment: the one whose folder lies nearest to the root, then first by name."""
+    first: dict[tuple[Any, Any], Record] = {}
+    for run in sorted(runs, key=lambda r: (len(r.folder.path.parts), r.folder.path)):
+        first.setdefault((run.result.get("experiment"), run.result.get("run_id")), run)
+    return list(first.values())
 
 
 def _shortened(records: Records) -> Records:
@@ -125,6 +140,7 @@ def _read(folder: RunFolder, need_events: bool) -> Record:
 
 
 def all_problems(records: Records) -> Sequence[str]:
-    """Problems, and how many half runs were left out."""
+    """Problems, half runs and repeats: everything that was left out of the tables, one line each."""
     half = [f"{f.path}: not finished, not counted" for f in records.unfinished]
-    return [*records.problems, *half]
+    again = [f"{r.folder.path}: a second run of the same cell and seed, not counted again" for r in records.repeats]
+    return [*records.problems, *half, *again]

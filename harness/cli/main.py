@@ -14,12 +14,14 @@ import typer
 from analysis.replay.cli import replay_command
 from analysis.server_log.cli import log_app
 from harness.agent.approval.cli import rules_app
+from harness.cli.compare import compare_command
 from harness.cli.doctor import doctor_command
 from harness.cli.gates import gates_command
 from harness.cli.new import new_app
 from harness.cli.report import report_command
 from harness.cli.run import run_command
 from harness.cli.show import show_command, status_command
+from harness.cli.tables import tables_command
 from harness.models.cli import models_app
 from harness.prereg.cli import check_command, power_command, register_command
 from harness.workspace.cli import tasks_app
@@ -40,6 +42,8 @@ app.command("register")(register_command)
 app.command("check")(check_command)
 app.command("report")(report_command)
 app.command("power")(power_command)
+app.command("tables")(tables_command)
+app.command("compare")(compare_command)
 app.command("replay")(replay_command)
 app.command("gates")(gates_command)
 app.command("doctor")(doctor_command)
