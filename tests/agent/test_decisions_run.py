@@ -101,7 +101,7 @@ def test_what_llama_server_itself_says_when_its_model_decides_nothing(tmp_path: 
     except ModelError as e:
         pytest.skip(f"no small model here: {e}")
     with open_server(ServerSettings(kind="embedded", n_ctx=512, threads=1), model, tmp_path) as server:
-        advice = Decider(server.base_url).advise("rm -rf build", "/work/project")
+        advice = Decider(server.base_url).advise("rm -rf build", "/srv/project")
     assert (advice.choice, advice.probability) == (None, None)
     assert advice.error is not None
     assert advice.error.startswith("HTTP 501: ")
