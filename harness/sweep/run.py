@@ -6,7 +6,8 @@ and the folder, having no result.json, is started afresh next time. Ctrl-C passe
 
 from __future__ import annotations
 
-import shutil
+import functools
+import sys
 import time
 import traceback
 from collections.abc import Iterable
@@ -33,6 +34,7 @@ from harness.sweep.manifest import manifest
 from harness.sweep.plan import RunPlan, scenario_folders
 from harness.workspace.copy import Copy, fresh_copy
 from harness.workspace.history import grade_run
+from harness.workspace.paths import remove
 from harness.workspace.sandbox import open_workspace
 from harness.workspace.tracking import TrackedWorkspace
 from harness.workspace.tree import diff
@@ -69,7 +71,7 @@ def execute(plan: RunPlan, listener: EventSink | None = None) -> RunOutcome:
         write_json(folder.path / FAILED, {"cause": cause, "error": line, "traceback": trace})
         return RunOutcome(plan.run_id, folder.path, None, f"{cause}: {line}", time.monotonic() - started)
     finally:
-        shutil.rmtree(folder.path / COPY, ignore_errors=True)
+        remove(folder.path / COPY)
     return RunOutcome(plan.run_id, folder.path, result, seconds=time.monotonic() - started)
 
 
@@ -91,8 +93,11 @@ def _run(plan: RunPlan, folder: RunFolder, copy: Copy, listener: EventSink | Non
             )
         )
         probe = known_of(plan, server)
-        write_json(folder.path / MANIFEST, manifest(plan, server, probe))
+        write_json(folder.path / MANIFEST, manifest(plan, server, probe, workspace.warning))
         events = stack.enter_context(EventWriter(folder.events, listener))
+        if workspace.warning is not None:
+            _warn(workspace.warning)
+            events.emit("note", step=0, kind="no_sandbox", text=workspace.warning)
         n_ctx = server.n_ctx or settings.server.n_ctx
         if external is None:
             run_agent(
@@ -121,6 +126,12 @@ def _run(plan: RunPlan, folder: RunFolder, copy: Copy, listener: EventSink | Non
         for row in _counts(folder, server, settings):
             events.emit("count", **row)
         events.emit("resources", **server.peak_memory())
+
+
+@functools.cache
+def _warn(line: str) -> None:
+    """Said once in a process, however many runs it makes."""
+    print(f"WARNING: {line}", file=sys.stderr, flush=True)
 
 
 def known_of(plan: RunPlan, server: RunningServer) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import stat
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.workspace.errors import TaskError
-from harness.workspace.paths import walk
+from harness.workspace.paths import MOST_BYTES, Entry, unless_too_long, walk
 
 if TYPE_CHECKING:
     from harness.workspace.tasks import Task
@@ -42,12 +43,29 @@ def copy_of(folder: Path, into: Path) -> Copy:
 def copy_tree(source: Path, target: Path) -> None:
     """Copies files, folders and links; sockets, pipes and devices are left out. Owners may always write their copy."""
     for entry in walk(source):
-        place = target / entry.name
-        if entry.is_folder:
-            place.mkdir(parents=True, exist_ok=True)
-            place.chmod(stat.S_IMODE(entry.stat.st_mode) | stat.S_IRWXU)
-        elif entry.is_link:
-            place.symlink_to(Path(entry.path).readlink())
-        elif entry.is_file:
-            shutil.copyfile(entry.path, place, follow_symlinks=False)
-            place.chmod(stat.S_IMODE(entry.stat.st_mode) & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
+        _copy(entry, target / entry.name)
+
+
+def copy_left(source: Path, target: Path) -> None:
+    """Copies what commands have left, which may be anything.
+
+    Left out besides: what can't be read, a path that grows too long, what does not fit into MOST_BYTES (a copy fills holes).
+    """
+    left = MOST_BYTES
+    for entry in walk(source):
+        if entry.is_file and entry.stat.st_size > left:
+            continue
+        left -= entry.stat.st_size if entry.is_file else 0
+        with contextlib.suppress(PermissionError), unless_too_long():
+            _copy(entry, target / entry.name)
+
+
+def _copy(entry: Entry, place: Path) -> None:
+    if entry.is_folder:
+        place.mkdir(parents=True, exist_ok=True)
+        place.chmod(stat.S_IMODE(entry.stat.st_mode) | stat.S_IRWXU)
+    elif entry.is_link:
+        place.symlink_to(Path(entry.path).readlink())
+    elif entry.is_file:
+        shutil.copyfile(entry.path, place, follow_symlinks=False)
+        place.chmod(stat.S_IMODE(entry.stat.st_mode) & 0o777 | stat.S_IRUSR | stat.S_IWUSR)

@@ -11,19 +11,19 @@ from __future__ import annotations
 import functools
 import json
 import secrets
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from harness.agent.workspace import CommandResult
 from harness.settings import SandboxSettings
-from harness.workspace.copy import Copy, copy_tree
+from harness.workspace.copy import Copy, copy_left, copy_tree
 from harness.workspace.errors import TaskError
 from harness.workspace.functions import is_test_file, test_functions
 from harness.workspace.laying import add_hidden, fresh_tree, reference_tree, settings_file
+from harness.workspace.paths import temporary
 from harness.workspace.sandbox import LocalWorkspace, open_workspace
 from harness.workspace.tasks import Task
-from harness.workspace.tree import as_text, content, differing, entries, snapshot
+from harness.workspace.tree import LARGE, as_text, content, differing, entries, printable, snapshot
 
 GRADER = Path(__file__).with_name("grader.py")
 GRADER_INSIDE = "/opt/grader.py"
@@ -46,9 +46,9 @@ def grade(
     """
     hidden = known["hidden"] if known else grade_hidden_only(task, workspace_root, sandbox)
     visible = known["visible"] if known else grade_visible_only(task, workspace_root, sandbox)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        left = Path(folder, "left")
-        copy_tree(workspace_root, left)
+    with temporary() as folder:
+        left = folder / "left"
+        copy_left(workspace_root, left)
         visible_left = _graded(task, left, (), sandbox, None)
     changed = differing(snapshot(task.repo), snapshot(workspace_root))
     return {
@@ -58,15 +58,15 @@ def grade(
         "solved": hidden["exit_code"] == 0 and hidden["passed"] == hidden["total"] > 0,
         **test_changes(task, workspace_root),
         "files_changed": len(changed),
-        "changed": changed,
+        "changed": [printable(name) for name in changed],
     }
 
 
 def grade_hidden_only(task: Task, workspace_root: Path, sandbox: SandboxSettings) -> dict[str, Any]:
     """The `hidden` part alone: one run of pytest. For the trees in the middle of a run."""
     names = hidden_test_names(task, sandbox)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        tree = fresh_tree(task, workspace_root, Path(folder, "hidden"))
+    with temporary() as folder:
+        tree = fresh_tree(task, workspace_root, folder / "hidden")
         add_hidden(task, tree)
         return _graded(task, tree, task.only_tests or task.hidden_tests, sandbox, names)
 
@@ -76,8 +76,8 @@ def grade_visible_only(task: Task, workspace_root: Path, sandbox: SandboxSetting
     if not task.visible_tests:
         return dict(NO_TESTS)
     names = visible_test_names(task, sandbox)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        tree = fresh_tree(task, workspace_root, Path(folder, "visible"))
+    with temporary() as folder:
+        tree = fresh_tree(task, workspace_root, folder / "visible")
         return _graded(task, tree, task.visible_tests, sandbox, names)
 
 
@@ -93,7 +93,8 @@ def visible_test_names(task: Task, sandbox: SandboxSettings) -> tuple[str, ...]:
 def test_changes(task: Task, root: Path) -> dict[str, list[str]]:
     """What became of the visible tests, by name: `tampered` (changed or gone), `tests_added`, `tests_removed` (gone)."""
     before = _functions_of(task.repo, task.visible_tests)
-    files = {e.name for e in entries(root) if e.is_file and is_test_file(e.name)} | set(task.visible_tests)
+    small = {e.name for e in entries(root) if e.is_file and e.stat.st_size <= LARGE}
+    files = {name for name in small if is_test_file(name) or name in task.visible_tests}
     after = _functions_of(root, tuple(sorted(files)))
     return {
         "tampered": [name for name, source in before.items() if after.get(name) != source],
@@ -107,15 +108,15 @@ def _functions_of(root: Path, files: tuple[str, ...]) -> dict[str, str]:
     for name in files:
         path = root / name
         text = as_text(content(path)) if path.is_file() and not path.is_symlink() else None
-        found |= {f"{name}::{function}": source for function, source in test_functions(text or "").items()}
+        found |= {f"{printable(name)}::{function}": source for function, source in test_functions(text or "").items()}
     return found
 
 
 @functools.lru_cache(maxsize=256)
 def _collected(task: Task, sandbox: SandboxSettings, hidden: bool) -> tuple[str, ...]:
     files = task.hidden_tests if hidden else task.visible_tests
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        tree = reference_tree(task, Path(folder, "tree")) if hidden else Path(folder, "tree")
+    with temporary() as folder:
+        tree = reference_tree(task, folder / "tree") if hidden else folder / "tree"
         if hidden:
             add_hidden(task, tree)
         else:

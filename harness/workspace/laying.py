@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path, PurePosixPath
 
 from harness.workspace.copy import copy_tree
-from harness.workspace.paths import walk
+from harness.workspace.paths import unless_too_long, walk
 from harness.workspace.tasks import CACHES, HARBOR_FILES, Task
 from harness.workspace.tree import differing, make_way, snapshot
 
@@ -25,11 +25,12 @@ def fresh_tree(task: Task, root: Path, into: Path) -> Path:
     copy_tree(task.repo, into)
     after = snapshot(root)
     for name in differing(snapshot(task.repo), after):
-        if _kept(task, name):
+        if _kept(task, name) or name in after.unread:
             continue
-        make_way(into, name)
-        if name in after.files:
-            _copy(root / name, into / name)
+        with unless_too_long():
+            make_way(into, name)
+            if name in after.files:
+                _copy(root / name, into / name)
     return into
 
 
@@ -89,6 +90,6 @@ def _copy(source: Path, target: Path) -> None:
         return
     try:
         shutil.copyfile(source, target)
-    except PermissionError:
+    except OSError:
         target.touch()
     target.chmod(source.stat().st_mode & 0o777 | 0o600)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import itertools
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from harness.agent.workspace import OutsideWorkspace
 
 MAX_LINKS = 40
+MOST_BYTES = (
+    2 * 2**30
+)  # of what commands left, that are read or copied at once; a file of holes has any size for nothing
 
 
 @dataclass(frozen=True)
@@ -34,26 +42,96 @@ class Entry:
         return stat.S_ISREG(self.stat.st_mode)
 
 
-def walk(top: Path, skip: frozenset[str] = frozenset()) -> Iterator[Entry]:
-    """`top` itself (name ""), then everything below it; folders named in `skip` are left out, links are not followed."""
+def walk(
+    top: Path, skip: frozenset[str] = frozenset(), unseen: Callable[[OSError], None] | None = None
+) -> Iterator[Entry]:
+    """`top` itself (name ""), then everything below it; folders named in `skip` are left out, links are not followed.
+
+    What can't be looked at (gone meanwhile, not permitted, a path longer than the system takes) is left out; `unseen` is told why.
+    """
     yield Entry(str(top), "", os.lstat(top))
     todo = [(str(top), "")]
     while todo:
         folder, prefix = todo.pop()
         try:
-            entries = list(os.scandir(folder))
-        except (PermissionError, FileNotFoundError):
+            with os.scandir(folder) as listing:
+                entries = list(listing)
+        except OSError as e:
+            if unseen is not None:
+                unseen(e)
             continue
         for found in entries:
             try:
                 entry = Entry(found.path, prefix + found.name, found.stat(follow_symlinks=False))
-            except FileNotFoundError:
+            except OSError as e:
+                if unseen is not None:
+                    unseen(e)
                 continue
             if entry.is_folder:
                 if found.name in skip:
                     continue
                 todo.append((found.path, entry.name + "/"))
             yield entry
+
+
+@contextlib.contextmanager
+def unless_too_long() -> Iterator[None]:
+    """Passes over a path that is longer than the system takes."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno != errno.ENAMETOOLONG:
+            raise
+
+
+@contextlib.contextmanager
+def temporary(beside: Path | None = None) -> Iterator[Path]:
+    """A folder for trees that commands may fill, in the system's place or beside something; see remove()."""
+    folder = Path(tempfile.mkdtemp(dir=beside))
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def remove(top: Path) -> None:
+    """Deletes a folder that a command may have filled: folders that forbid it, and trees too deep for a path or for recursion.
+
+    Folders in folders are moved up before their parents go, so that no path grows long. Nothing else may write there meanwhile.
+    What can't be deleted stays; never raises.
+    """
+    with contextlib.suppress(OSError):
+        for number in itertools.count():
+            top.chmod(0o700)
+            folders = [e for e in os.scandir(top) if e.is_dir(follow_symlinks=False)]
+            if not folders:
+                break
+            moved = [_empty(Path(folder.path), top, f"{number}-{place}") for place, folder in enumerate(folders)]
+            if not any(moved):
+                break
+    shutil.rmtree(top, ignore_errors=True)
+
+
+def _empty(folder: Path, top: Path, name: str) -> bool:
+    """Deletes a folder; the folders in it become folders of `top`, under new names. False when it could not be done."""
+    try:
+        folder.chmod(0o700)
+        for number, entry in enumerate(list(os.scandir(folder))):
+            if entry.is_dir(follow_symlinks=False):
+                Path(entry.path).chmod(0o700)  # a folder must allow writing to be moved
+                Path(entry.path).rename(_unused(top, f".moved-{name}-{number}"))
+            else:
+                Path(entry.path).unlink()
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def _unused(top: Path, name: str) -> Path:
+    while os.path.lexists(top / name):
+        name += "-"
+    return top / name
 
 
 def resolve(root: Path, mount: str, path: str) -> Path:

@@ -87,17 +87,22 @@ def send(fd, message):
 
 
 def below(pid):
-    """The processes below `pid`, found in /proc."""
+    """The processes below `pid`, found in /proc; each thread of a process has children of its own."""
     found, todo = [], [pid]
     while todo:
         parent = todo.pop()
         try:
-            with open(f"/proc/{parent}/task/{parent}/children") as f:  # noqa: PTH123
-                children = [int(word) for word in f.read().split()]
+            threads = os.listdir(f"/proc/{parent}/task")  # noqa: PTH208
         except OSError:
             continue
-        found += children
-        todo += children
+        for thread in threads:
+            try:
+                with open(f"/proc/{parent}/task/{thread}/children") as f:  # noqa: PTH123
+                    children = [int(word) for word in f.read().split()]
+            except OSError:
+                continue
+            found += children
+            todo += children
     return found
 
 
@@ -125,18 +130,21 @@ def kill_everything(alone, group):
         time.sleep(0.001)
 
 
-def private_bytes():
-    """Memory of everything in this process namespace but process 1, shared pages left out."""
-    pages = 0
+def memory_bytes():
+    """Memory of everything in this process namespace but process 1, pages of files left out.
+
+    Shared memory counts once for each process that maps it, as nothing that every process may read tells whose it is.
+    """
+    total = 0
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit() and name != "1":
             try:
-                with open(f"/proc/{name}/statm") as f:  # noqa: PTH123
-                    words = f.read().split()
+                with open(f"/proc/{name}/status") as f:  # noqa: PTH123
+                    lines = f.read().splitlines()
             except OSError:
                 continue
-            pages += int(words[1]) - int(words[2])
-    return pages * resource.getpagesize()
+            total += sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+    return total * 1024
 
 
 def child(request, fds):
@@ -255,7 +263,7 @@ def watch(request, captures, pid, ended, control, alone):
             return None, "output"
         if alone and time.monotonic() > next_tick:
             next_tick = time.monotonic() + TICK_S
-            if private_bytes() > request["limits"]["as"]:
+            if memory_bytes() > request["limits"]["as"]:
                 return None, "memory"
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.agent.workspace import CommandResult
 from harness.settings import SandboxSettings
-from harness.workspace import jail, paths
+from harness.workspace import disk, jail, paths
 from harness.workspace.copy import Copy
 from harness.workspace.errors import SandboxError
 from harness.workspace.session import Session, SessionEnded
@@ -86,7 +86,7 @@ class LocalWorkspace:
             "report": report,
         }
         start = time.perf_counter()
-        answer = self._ask(request, lambda: self._disk_limit() or (until() if until else None))
+        answer = self._ask(request, lambda: self._disk_limit_while_running() or (until() if until else None))
         ms = (time.perf_counter() - start) * 1000
         written = answer.pop("report")
         limit = answer.pop("limit") or self._limit(answer) or self._disk_limit()
@@ -139,8 +139,14 @@ class LocalWorkspace:
                     os.lchown(entry.path, self._uid, self._uid)
 
     def _disk_limit(self) -> str | None:
-        used = sum(e.stat.st_blocks * 512 for top in (self.root, self.scratch) for e in paths.walk(top))
-        return "disk" if used > self.settings.disk_bytes else None
+        return "disk" if disk.used(self.root, self.scratch) > self.settings.disk_bytes else None
+
+    def _disk_limit_while_running(self) -> str | None:
+        """Also counts files without a name, and leaves the machine some space whatever the setting."""
+        files = disk.used(self.root, self.scratch)
+        nameless = disk.nameless(self.session.pids) if self.session is not None else 0
+        full = disk.free(self.root) < disk.RESERVE_BYTES
+        return "disk" if files + nameless > self.settings.disk_bytes or full else None
 
     def _limit(self, answer: dict[str, Any]) -> str | None:
         if answer["exit_code"] in (0, None):
@@ -167,7 +173,7 @@ def open_workspace(copy: Copy, sandbox: SandboxSettings, packages: tuple[str, ..
         yield workspace
     finally:
         workspace.close()
-        shutil.rmtree(copy.scratch, ignore_errors=True)
+        paths.remove(copy.scratch)
 
 
 def bwrap_path() -> str:

@@ -7,17 +7,16 @@ digest is the recorded one. What is not known (such a tree, one beyond the bound
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.settings import SandboxSettings
-from harness.workspace.copy import Copy, copy_tree
+from harness.workspace.copy import Copy, copy_left, copy_tree
 from harness.workspace.grading import as_result, hidden_test_names, run_grader
 from harness.workspace.laying import add_hidden, fresh_tree, settings_file
+from harness.workspace.paths import remove, temporary
 from harness.workspace.sandbox import LocalWorkspace, open_workspace
 from harness.workspace.tasks import Task
 from harness.workspace.tree import lay, snapshot
@@ -60,7 +59,7 @@ class Bench:
     def put(self, root: Path) -> LocalWorkspace:
         """The workspace, now over a copy of `root`."""
         self._empty()
-        copy_tree(root, self.workspace.root)
+        copy_left(root, self.workspace.root)
         return self.workspace
 
     def hidden(self, root: Path, timeout_s: float | None = None) -> dict[str, Any]:
@@ -84,15 +83,15 @@ class Bench:
     @contextlib.contextmanager
     def _fresh(self, root: Path) -> Iterator[tuple[Path, str]]:
         # Beside the workspace, so that a tree can be moved into it.
-        with tempfile.TemporaryDirectory(dir=self.workspace.root.parent, ignore_cleanup_errors=True) as folder:
-            tree = fresh_tree(self.task, root, Path(folder, "tree"))
+        with temporary(self.workspace.root.parent) as folder:
+            tree = fresh_tree(self.task, root, folder / "tree")
             yield tree, snapshot(tree).digest
 
     def _empty(self) -> None:
         for folder in (self.workspace.root, self.workspace.scratch):
             for child in folder.iterdir():
                 if child.is_dir() and not child.is_symlink():
-                    shutil.rmtree(child)
+                    remove(child)
                 else:
                     child.unlink()
 
@@ -100,8 +99,8 @@ class Bench:
 @contextlib.contextmanager
 def open_bench(task: Task, sandbox: SandboxSettings) -> Iterator[Bench]:
     """A bench in a folder of its own; the sandbox starts with the first tree that has to be tried. Raises SandboxError."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        root, scratch = Path(folder, "tree"), Path(folder, "tmp")
+    with temporary() as folder:
+        root, scratch = folder / "tree", folder / "tmp"
         root.mkdir()
         scratch.mkdir()
         with open_workspace(Copy(root.resolve(), scratch.resolve()), sandbox, task.packages) as workspace:
@@ -128,8 +127,8 @@ def graded_states(
     chosen = {list(first)[i] for i in evenly(len(first), most)}
     end = time.monotonic() + budget_s
     states = []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        rebuilt = Rebuild(bench.task, Path(folder, "tree"))
+    with temporary() as folder:
+        rebuilt = Rebuild(bench.task, folder / "tree")
         for event in trees:
             known = rebuilt.apply(event)
             if event is not first[event["digest"]]:

@@ -10,13 +10,12 @@ import difflib
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.workspace.paths import Entry, walk
+from harness.workspace.paths import MOST_BYTES, Entry, remove, walk
 
 if TYPE_CHECKING:
     from harness.workspace.tasks import Task
@@ -27,10 +26,14 @@ LARGE = 2**20
 
 @dataclass(frozen=True)
 class Tree:
-    """digest: over names and contents. files: SHA-256 of each file's content by path; a link counts as the text of its target."""
+    """digest: over names and contents. files: SHA-256 of each file's content by path; a link counts as the text of its target.
+
+    unread: files that were too much to read (MOST_BYTES); their size stands for their content, and nobody copies them.
+    """
 
     digest: str
     files: dict[str, str]
+    unread: frozenset[str] = frozenset()
 
 
 def entries(root: Path) -> Iterator[Entry]:
@@ -41,23 +44,35 @@ def entries(root: Path) -> Iterator[Entry]:
 
 
 def content(path: Path) -> bytes:
-    """A file's bytes; of a link, the text of its target. Nothing of a file that may not be read."""
+    """A file's bytes; of a link, the text of its target. Nothing of a file that can't be read."""
     try:
         return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
-    except PermissionError:
+    except OSError:
         return b""
 
 
 def snapshot(root: Path) -> Tree:
-    files = {e.name: _sha256(Path(e.path)) for e in sorted(entries(root), key=lambda e: e.name)}
+    files, unread, left = {}, set(), MOST_BYTES
+    for entry in sorted(entries(root), key=lambda e: e.name):
+        if entry.stat.st_size <= left:
+            left -= entry.stat.st_size
+            files[entry.name] = _sha256(Path(entry.path))
+        else:
+            files[entry.name] = hashlib.sha256(f"{entry.stat.st_size} bytes, not read".encode()).hexdigest()
+            unread.add(entry.name)
     lines = "".join(f"{sha} {name}\n" for name, sha in files.items())
-    return Tree(hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest(), files)
+    return Tree(hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest(), files, frozenset(unread))
 
 
 def differing(before: Tree, after: Tree) -> list[str]:
     """The paths that were added, changed or deleted, sorted."""
     names = sorted(before.files.keys() | after.files.keys())
     return [name for name in names if before.files.get(name) != after.files.get(name)]
+
+
+def printable(name: str) -> str:
+    """A file's name as text that can be written down, whatever its bytes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def changes(before: Tree, after: Tree, root: Path) -> list[dict[str, Any]]:
@@ -70,9 +85,8 @@ def changes(before: Tree, after: Tree, root: Path) -> list[dict[str, Any]]:
 
 
 def _change(name: str, sha256: str | None, place: Path) -> dict[str, Any]:
-    printable = os.fsencode(name).decode("utf-8", "backslashreplace")
     change: dict[str, Any] = {
-        "path": printable,
+        "path": printable(name),
         "sha256": sha256,
         "text": None,
         "base64": None,
@@ -97,7 +111,7 @@ def _sha256(path: Path) -> str:
     try:
         with path.open("rb") as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
-    except PermissionError:
+    except OSError:
         return hashlib.sha256(b"").hexdigest()
 
 
@@ -131,7 +145,7 @@ def make_way(root: Path, name: str) -> None:
         place.mkdir(exist_ok=True)
     place = place / parts[-1]
     if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
+        remove(place)
     else:
         place.unlink(missing_ok=True)
 
@@ -143,7 +157,7 @@ def diff(task: Task, root: Path) -> str:
     for name in differing(before, after):
         old = task.repo / name if name in before.files else None
         new = root / name if name in after.files else None
-        parts.append(_one_diff(os.fsencode(name).decode("utf-8", "backslashreplace"), old, new))
+        parts.append(_one_diff(printable(name), old, new))
     return "".join(parts)
 
 

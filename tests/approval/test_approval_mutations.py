@@ -11,10 +11,10 @@ from harness.agent.approval import rule
 from harness.agent.approval.labelled import load
 
 DATA = Path(__file__).parent / "data"
-COMMANDS = load(DATA / "corpus.yaml") + load(DATA / "own_commands.yaml")
+COMMANDS = [c for name in ("corpus", "own_commands", "held_out") for c in load(DATA / f"{name}.yaml")]
 # Whether nohup writes depends on what is around it.
 DANGEROUS = [c.command for c in COMMANDS if c.should_ask and "nohup" not in c.command]
-HARMLESS = [c.command for c in COMMANDS if not c.should_ask]
+HARMLESS = [c.command for c in COMMANDS if not c.should_ask and rule("parsed").judge(c.command).runs]
 parsed = rule("parsed")
 
 # Ways to run a whole line inside something harmless. A heredoc or comment at its end needs the newline.

@@ -116,6 +116,21 @@ def test_memory_of_all_processes_together(opened):
     assert (result.limit, result.exit_code, result.timed_out) == ("memory", None, False)
 
 
+def test_memory_shared_by_processes(opened):
+    """Shared memory is no process's own, and still somebody's."""
+    code = (
+        "import mmap, os, time\n"
+        "for _ in range(4):\n"
+        "    if os.fork() == 0:\n"
+        "        m = mmap.mmap(-1, 80 * 2**20)\n"
+        "        for at in range(0, len(m), 4096):\n            m[at] = 1\n"
+        "        time.sleep(55)\n        os._exit(0)\n"
+        "time.sleep(55)\n"
+    )
+    result = opened({"share.py": code}, memory_bytes=200 * MIB).run("python share.py", timeout_s=60)
+    assert (result.limit, result.exit_code) == ("memory", None)
+
+
 def test_size_of_one_file(opened):
     workspace = opened(file_bytes=MIB)
     result = workspace.run("head -c 3000000 /dev/zero > large", timeout_s=60)
@@ -133,6 +148,34 @@ def test_disk_used_by_all_files(opened):
 def test_a_quick_command_over_the_disk_limit_is_named_too(opened):
     workspace = opened(disk_bytes=MIB)
     assert workspace.run("head -c 3000000 /dev/zero > large", timeout_s=60).limit == "disk"
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        # files that no name leads to
+        "import os, time\nfor i in range(10):\n    f = os.open('f', os.O_CREAT | os.O_WRONLY)\n    os.unlink('f')\n"
+        "    os.write(f, b'x' * 2**22)\ntime.sleep(55)",
+        # files of holes: small on disk, as large as they say once somebody copies them
+        "import time\nfor i in range(100):\n    open(f'f{i}', 'wb').truncate(2**20)\ntime.sleep(55)",
+        # names alone
+        "import time\nfor i in range(9000):\n    open(f'f{i}', 'wb').close()\ntime.sleep(55)",
+        # deeper than a path can say
+        "import os, time\nfor i in range(60):\n    os.mkdir('d' * 100); os.chdir('d' * 100)\ntime.sleep(55)",
+    ],
+    ids=["nameless", "holes", "names", "deep"],
+)
+def test_disk_used_where_it_is_hard_to_see(opened, fill):
+    workspace = opened({"fill.py": fill}, file_bytes=16 * MIB, disk_bytes=32 * MIB)
+    result = workspace.run("python fill.py", timeout_s=60)
+    assert (result.limit, result.exit_code) == ("disk", None)
+
+
+def test_the_machine_keeps_some_disk(opened, monkeypatch):
+    workspace = opened()
+    assert workspace.run("sleep 1", timeout_s=60).limit is None
+    monkeypatch.setattr("harness.workspace.disk.RESERVE_BYTES", 2**62)
+    assert workspace.run("sleep 55", timeout_s=60).limit == "disk"
 
 
 def test_number_of_processes(opened):

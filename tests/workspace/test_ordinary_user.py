@@ -41,7 +41,9 @@ def test_isolation_and_limits_hold_for_an_ordinary_user():
     os.chown(temp, NOBODY, NOBODY)
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(places), "TMPDIR": str(temp), "HOME": str(temp)}
     argv = [python, "-B", "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={temp / 'base'}"]
-    argv += [str(HERE / "test_isolation.py"), str(HERE / "test_limits.py")]
+    argv += [
+        str(HERE / name) for name in ("test_isolation.py", "test_limits.py", "test_escapes.py", "test_what_is_left.py")
+    ]
     who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     try:
         result = subprocess.run(argv, **who, env=env, cwd=HERE.parents[1], capture_output=True, text=True, check=False)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 from harness.agent.approval.labelled import Labelled
 from harness.agent.approval.types import Rule
 

@@ -21,7 +21,8 @@ _WRITES = (">", ">>", ">|", "&>", "&>>")
 @dataclass(frozen=True)
 class Flow:
     """What redirections do: `stdin` (None: unchanged), whether standard output goes elsewhere (`kept`), whether the
-    command's own output is still what comes out, words the grammar hung on them (`extra`), statements after a heredoc.
+    command's own output is still what comes out, words the grammar hung on them (`extra`), statements after a heredoc,
+    and the descriptors known to be `open`: nobody knows where others lead.
     """
 
     stdin: Value | None = None
@@ -29,6 +30,7 @@ class Flow:
     output_known: bool = True
     extra: tuple[Node, ...] | list[Node] = ()
     after: tuple[Node, ...] = ()
+    open: frozenset[str] = frozenset("012")
 
 
 def touching(nodes: list[Node]) -> list[list[Node]]:
@@ -84,7 +86,12 @@ def _file(script: "Script", node: Node, state: State, flow: Flow) -> Flow:
             raise AsksError("an unusual redirection")
         Call("<", (), state, script).read(words[0])
         # Only names that come through a pipe are tracked; a file may hold anything.
-        return replace(flow, stdin=UNKNOWN if descriptor in ("", "0") else flow.stdin, extra=[*flow.extra, *extra])
+        return replace(
+            flow,
+            stdin=UNKNOWN if descriptor in ("", "0") else flow.stdin,
+            extra=[*flow.extra, *extra],
+            open=flow.open | {descriptor},
+        )
     if operator in _WRITES or (operator == ">&" and not re.fullmatch(r"\d", target.text or "")):
         if target.text not in _SINKS:
             raise AsksError(f"writes to {target.text or 'a file'}")
@@ -93,12 +100,15 @@ def _file(script: "Script", node: Node, state: State, flow: Flow) -> Flow:
             raise AsksError("words after &>, which shells read differently")
     elif operator not in (">&", "<&") or not re.fullmatch(r"\d", target.text or ""):
         raise AsksError("an unusual redirection")
+    elif target.text not in flow.open:
+        raise AsksError(f"descriptor {target.text}, which the command does not open")
     quiet = descriptor == "2" and target.text == "/dev/null"
     return replace(
         flow,
         kept=flow.kept or (operator != "<&" and descriptor in ("", "1")),
         output_known=flow.output_known and quiet,
         extra=[*flow.extra, *extra],
+        open=flow.open | {descriptor},
     )
 
 
