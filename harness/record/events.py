@@ -1,8 +1,8 @@
 """events.jsonl: append-only, one flushed line per event, enough to rebuild every request exactly.
 
 Every line holds `v` (format version), `i` (0, 1, …), `t` (seconds since the run began) and `event` (the kind); the other
-fields depend on the kind and are listed in docs/run_folder.md. A line is written whole and flushed before the next step begins, so a
-killed run leaves at most one half line, which `read_events` drops.
+fields depend on the kind and are listed in docs/run_folder.md. A line is written whole and flushed before the next step
+begins, so a killed run leaves at most one half line, which `read_events` drops.
 """
 
 from __future__ import annotations

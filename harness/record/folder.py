@@ -36,11 +36,16 @@ def run_id(identity: dict[str, Any]) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Writes a whole file or nothing; survives a crash between the two."""
     part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as f:
-        f.write(text)
-        f.flush()
-        os.fsync(f.fileno())
-    part.replace(path)
+    try:
+        with part.open("w", encoding="utf-8") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        part.replace(path)
+    except OSError as e:
+        part.unlink(missing_ok=True)
+        # A full disk's error names no file: say which one, so that the line can be acted on.
+        raise OSError(e.errno, f"{e.strerror}; free some room or choose another folder", str(path)) from e
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -6,6 +6,7 @@ and the folder, having no result.json, is started afresh next time. Ctrl-C passe
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import time
@@ -68,7 +69,8 @@ def execute(plan: RunPlan, listener: EventSink | None = None) -> RunOutcome:
         line = " ".join(str(e).split()) or type(e).__name__
         cause = type(e).__name__
         trace = None if isinstance(e, ValueError) else traceback.format_exc()
-        write_json(folder.path / FAILED, {"cause": cause, "error": line, "traceback": trace})
+        with contextlib.suppress(OSError):  # a full disk must not keep the next run from being tried
+            write_json(folder.path / FAILED, {"cause": cause, "error": line, "traceback": trace})
         return RunOutcome(plan.run_id, folder.path, None, f"{cause}: {line}", time.monotonic() - started)
     finally:
         remove(folder.path / COPY)
