@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -62,18 +63,23 @@ class Judged:
     missing: tuple[str, ...] = ()
 
     def values(self) -> list[dict[str, Any]]:
-        """The numbers that decided it, as JSON values: one entry per function of its claims."""
+        """The numbers that decided it, as JSON values: one entry per function of its claims.
+
+        JSON knows no infinity: a number that overflowed is null here, and `why` names it.
+        """
         return [
-            {
-                "role": judged.role,
-                "source": finding.source,
-                "value": finding.value,
-                "low": finding.low,
-                "high": finding.high,
-                "rows": [dict(row) for row in finding.rows],
-                "unknown": [str(reason) for reason in finding.unknown],
-                **finding.facts,
-            }
+            _finite(
+                {
+                    "role": judged.role,
+                    "source": finding.source,
+                    "value": finding.value,
+                    "low": finding.low,
+                    "high": finding.high,
+                    "rows": [dict(row) for row in finding.rows],
+                    "unknown": [str(reason) for reason in finding.unknown],
+                    **finding.facts,
+                }
+            )
             for judged in self.claims
             for finding in judged.findings
         ]
@@ -95,6 +101,15 @@ class Judged:
             "probability": self.prediction.probability,
             "reason": self.prediction.reason,
         }
+
+
+def _finite(value: Any) -> Any:
+    """The value with every number that is infinite or none at all replaced by null."""
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

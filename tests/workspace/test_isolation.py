@@ -167,8 +167,8 @@ def test_scratch_lasts_for_the_run_only(tmp_path):
     repo.mkdir()
     copy = copy_of(repo, tmp_path / "run")
     with open_workspace(copy, SandboxSettings()) as workspace:
-        run(workspace, "echo kept > /tmp/note")
-        assert run(workspace, "cat /tmp/note").stdout == "kept\n"
-        assert not Path(tempfile.gettempdir(), "note").exists()
+        run(workspace, "echo kept > /tmp/note-of-this-run")
+        assert run(workspace, "cat /tmp/note-of-this-run").stdout == "kept\n"
+        assert not Path(tempfile.gettempdir(), "note-of-this-run").exists()
     assert not copy.scratch.exists()
     assert copy.root.is_dir()
