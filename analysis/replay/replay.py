@@ -119,7 +119,10 @@ def _replay(
         if progress is not None:
             progress(f"{run.material.run}: {len(run.material.turns)} steps")
     if not played:
-        raise ReplayError(problems[0] if problems else "no finished run there; name a folder that holds run folders")
+        where = ", ".join(str(r.root) for r in records)
+        raise ReplayError(
+            problems[0] if problems else f"{where}: no finished run; name a folder that holds run folders"
+        )
     notes = [STAND_IN] if any(p.policy.name == "summarise" for p in named) else []
     notes += [SUPPOSED] if cache_reuse else []
     if checks["exact"] < checks["checked"]:

@@ -20,8 +20,8 @@ from analysis.report.notebooks import NAMES, NotebookError, execute, to_html
 from analysis.report.runs_part import runs_part
 from analysis.tables import cross_check, differences, load, requests, runs
 from analysis.tables.published import published_runs
-from analysis.tables.records import Records
-from harness.record.folder import RecordError, write_atomically
+from analysis.tables.records import Records, folder_for, need_runs
+from harness.record.folder import write_atomically
 
 # Nothing is fetched from anywhere, whatever a model wrote into a transcript.
 POLICY = "; ".join(
@@ -60,9 +60,8 @@ def write_report(
         RecordError: no such folder, or no finished run in it.
     """
     records = load(runs_root, short_arms=True)
-    if not records.runs:
-        half = f"; {len(records.unfinished)} unfinished" if records.unfinished else ""
-        raise RecordError(f"{runs_root}: no finished run to report on{half}")
+    need_runs(records, "to report on")
+    folder_for(out_path.parent)
     title, asked = facts.question(experiment_dir)
     experiments = sorted({str(r.result.get("experiment")) for r in records.runs})
     title = title or f"Experiment {', '.join(experiments)}"

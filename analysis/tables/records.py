@@ -139,6 +139,24 @@ def _read(folder: RunFolder, need_events: bool) -> Record:
     return record
 
 
+def need_runs(records: Records, use: str) -> None:
+    """Raises RecordError, one line with the first thing that is wrong, when there is no finished run. use: `to report on`."""
+    if records.runs:
+        return
+    half = f"; {len(records.unfinished)} unfinished" if records.unfinished else ""
+    wrong = f"; {records.problems[0]}" if records.problems else ""
+    raise RecordError(f"{records.root}: no finished run {use}{half}{wrong}")
+
+
+def folder_for(path: Path) -> Path:
+    """Makes a folder for results; raises RecordError when a file is in the way."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as e:
+        raise RecordError(f"{path}: a file is in the way; name a folder") from e
+    return path
+
+
 def all_problems(records: Records) -> Sequence[str]:
     """Problems, half runs and repeats: everything that was left out of the tables, one line each."""
     half = [f"{f.path}: not finished, not counted" for f in records.unfinished]

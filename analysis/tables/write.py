@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.tables import all_tables
 from analysis.tables.columns import COLUMNS
-from analysis.tables.records import Source
+from analysis.tables.records import Source, folder_for
 from harness.record.folder import write_atomically
 
 
@@ -20,7 +20,7 @@ def write_tables(source: Source, dest: Path) -> list[Path]:
 
     CSV leaves null empty; JSON holds {"columns": {name: meaning}, "rows": [...], "problems": [...]} with null as null.
     """
-    dest.mkdir(parents=True, exist_ok=True)
+    folder_for(dest)
     written = []
     for name, table in all_tables(source).items():
         csv, document = dest / f"{name}.csv", dest / f"{name}.json"

@@ -16,6 +16,7 @@ from analysis.server_log.cli import log_app
 from harness.agent.approval.cli import rules_app
 from harness.cli.compare import compare_command
 from harness.cli.doctor import doctor_command
+from harness.cli.export import export_app
 from harness.cli.gates import gates_command
 from harness.cli.new import new_app
 from harness.cli.report import report_command
@@ -50,6 +51,7 @@ app.command("doctor")(doctor_command)
 app.add_typer(new_app, name="new")
 app.add_typer(models_app, name="models")
 app.add_typer(log_app, name="log")
+app.add_typer(export_app, name="export")
 app.add_typer(rules_app, name="rules")
 app.add_typer(tasks_app, name="tasks")
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli.console import results
-from harness.record.folder import RecordError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,14 +83,13 @@ def tables_command(
         raise ValueError(f"--table {table}: no such table; known: {', '.join(SHOWN)}")
     # pandas takes a second to load, which a mistake need not wait for.
     from analysis.tables import MAKERS, load
-    from analysis.tables.records import all_problems
+    from analysis.tables.records import all_problems, need_runs
     from analysis.tables.write import as_document, write_tables
 
     records = load(runs, short_arms=not (as_json or to))
+    need_runs(records, "to make tables of")
     for problem in all_problems(records):
         typer.echo(f"left out: {problem}", err=True)
-    if not records.runs:
-        raise RecordError(f"{runs}: no finished run in it")
     if to is not None:
         written = write_tables(records, to)
         for path in written:

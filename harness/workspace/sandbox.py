@@ -52,6 +52,7 @@ class LocalWorkspace:
         self.extra: tuple[tuple[Path, str], ...] = ()
         self.session: Session | None = None  # None until the first command
         self._uid: int | None = None
+        self._kept = 0.0  # bytes on disk when the last command had ended
 
     def run(self, command: str, *, timeout_s: float) -> CommandResult:
         """Runs a shell command in the copy. Never raises for what the command does; SandboxError when no sandbox can be had."""
@@ -139,14 +140,18 @@ class LocalWorkspace:
                     os.lchown(entry.path, self._uid, self._uid)
 
     def _disk_limit(self) -> str | None:
-        return "disk" if disk.used(self.root, self.scratch) > self.settings.disk_bytes else None
+        self._kept = disk.used(self.root, self.scratch)
+        return "disk" if self._kept > self.settings.disk_bytes else None
 
     def _disk_limit_while_running(self) -> str | None:
-        """Also counts files without a name, and leaves the machine some space whatever the setting."""
+        """Also counts files without a name, and leaves the machine some space whatever the setting.
+
+        Where the command before left too much already, this one is ended for more only: it may be clearing up.
+        """
         files = disk.used(self.root, self.scratch)
         nameless = disk.nameless(self.session.pids) if self.session is not None else 0
-        full = disk.free(self.root) < disk.RESERVE_BYTES
-        return "disk" if files + nameless > self.settings.disk_bytes or full else None
+        over = files + nameless > max(self.settings.disk_bytes, self._kept)
+        return "disk" if over or disk.free(self.root) < disk.RESERVE_BYTES else None
 
     def _limit(self, answer: dict[str, Any]) -> str | None:
         if answer["exit_code"] in (0, None):

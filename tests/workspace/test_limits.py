@@ -171,6 +171,17 @@ def test_disk_used_where_it_is_hard_to_see(opened, fill):
     assert (result.limit, result.exit_code) == ("disk", None)
 
 
+def test_too_much_disk_can_be_given_back(opened):
+    workspace = opened(
+        {"fill.py": "import os\nfor i in range(60):\n    os.mkdir('d' * 100); os.chdir('d' * 100)\n"}, disk_bytes=MIB
+    )
+    assert workspace.run("head -c 3000000 /dev/zero > large; python fill.py", timeout_s=60).limit == "disk"
+    slow = workspace.run("sleep 1.5; rm -r large d*; echo done", timeout_s=60)
+    assert (slow.exit_code, slow.limit, slow.stdout) == (0, None, "done\n")
+    workspace.run("head -c 3000000 /dev/zero > large", timeout_s=60)
+    assert workspace.run("head -c 3000000 /dev/zero > more; sleep 55", timeout_s=60).limit == "disk"
+
+
 def test_the_machine_keeps_some_disk(opened, monkeypatch):
     workspace = opened()
     assert workspace.run("sleep 1", timeout_s=60).limit is None
