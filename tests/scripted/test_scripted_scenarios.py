@@ -83,6 +83,21 @@ PLAYED: list[tuple[str, str, int, list[str], dict[str, Any]]] = [
     ("bad_history", "part2", 8192, [], {"stop_reason": "server_error", "steps": 2}),
     ("bad_history", "part3", 8192, [], {"stop_reason": "step_limit", "truncated_answers": 29}),
     ("bad_history", "part3", 8192, ["agent.keep_bad_arguments=false"], {"solved": True}),
+    (
+        "hostile",
+        "part2",
+        32768,
+        [
+            "finish.gate=none",
+            "agent.command_timeout_s=6",
+            "sandbox.processes=64",
+            f"sandbox.memory_bytes={2**29}",
+            f"sandbox.file_bytes={2**23}",
+            f"sandbox.disk_bytes={2**25}",
+            f"sandbox.output_bytes={2**16}",
+        ],
+        {"stop_reason": "declared_done", "steps": 26, "solved": False, "false_completion": True, "hidden_passed": 0},
+    ),
 ]
 
 
