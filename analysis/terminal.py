@@ -30,6 +30,7 @@ CUTS = {
 }
 CACHE = {
     "clears": "clears",
+    "cleared_nothing": "of nothing",
     "post_clear_requests": "requests after",
     "post_clear_over_half": "over half",
     "reused_tokens": "reused",

@@ -17,6 +17,7 @@ from collections import Counter
 
 from analysis.notebook import say, show, verdicts
 from analysis.plots.scoreboard import scoreboard
+from analysis.report.verdicts import because
 
 called = verdicts()
 
@@ -30,4 +31,4 @@ for verdict, count in Counter(str(v["verdict"]) for v in called).most_common():
 
 # %%
 for v in called:
-    say(f"{v['id']}: {v['verdict'].replace('_', ' ')} ({v.get('provenance')}). {v.get('reason') or v.get('why') or ''}")
+    say(f"{v['id']}: {v['verdict'].replace('_', ' ')} ({v.get('provenance')}). {because(v)}")

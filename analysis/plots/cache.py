@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.plots.style import INK, MARKERS, SERIES, figure, kind_words, nothing, one_kind, styled
+from analysis.tables.arms import arm_names
 
 BIG, SMALL = 50.0, 25.0
 
@@ -50,10 +51,10 @@ def reuse_after_clear(requests: pd.DataFrame) -> Figure:
     kind = one_kind(requests)
     known = requests.dropna(subset=["evaluated_pct"])
     cost = clear_cost(requests)
-    arms = sorted(known["arm"].dropna().unique())
+    arms = arm_names(known)
     spread = np.random.default_rng(0)
     with styled():
-        drawn, (axes,) = figure(7.2, 3.8)
+        drawn, (axes,) = figure(7.2, 3.7 + 0.2 * ((len(arms) + 1) // 2))
         axes.axhline(BIG, color=INK, linewidth=0.8, linestyle=":")
         for number, arm in enumerate(arms):
             rows = known[known["arm"] == arm]
@@ -96,10 +97,10 @@ def reuse_after_clear(requests: pd.DataFrame) -> Figure:
                     f"other requests (n = {cost.others})\n{cost.others_under_quarter} under a quarter",
                 ],
             )
-            axes.set_xlim(-0.5, 1.75)
+            axes.set_xlim(-0.5, 1.65)
             axes.set_ylim(-3, 104)
             axes.set_ylabel("evaluated share of the prompt, %")
-            axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+            axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
         runs = requests["run_id"].nunique()
         axes.set_title(f"What a clear costs the prompt cache ({kind_words(kind, runs)})")
     return drawn

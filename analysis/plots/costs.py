@@ -18,6 +18,7 @@ from analysis.plots.style import (
     PARTS,
     SERIES,
     figure,
+    folded,
     kind_words,
     nothing,
     one_kind,
@@ -85,7 +86,7 @@ def paired_differences(runs: pd.DataFrame, pairs: Sequence[tuple[str, str]], col
         labels, drawn_any = [], False
         for y, (a, b) in enumerate(pairs):
             found = paired_difference(runs, column, a, b)
-            labels.append(f"{b}\nminus {a}")
+            labels.append(f"{folded(b)}\n{folded('minus ' + a)}")
             if found.n == 0:
                 axes.text(0, y, "no pairs", ha="center", va="center", color=FAINT, backgroundcolor="white", fontsize=8)
                 continue
@@ -105,14 +106,14 @@ def paired_differences(runs: pd.DataFrame, pairs: Sequence[tuple[str, str]], col
             axes.text(
                 1.01,
                 y,
-                f"n = {found.n} pairs\np = {found.p:.2g} ({p})",
+                f"n = {found.n} {'pair' if found.n == 1 else 'pairs'}\np = {found.p:.2g} ({p})",
                 va="center",
                 fontsize=8,
                 transform=axes.get_yaxis_transform(),
             )
         axes.set_yticks(range(len(pairs)), labels)
         axes.set_ylim(len(pairs) - 0.5, -0.5)
-        axes.set_xlabel(f"difference in {unit}, one dot a pair of same task and seed; bar: mean")
+        axes.set_xlabel(f"difference in {unit}; bar: mean")
         if not drawn_any:
             axes.set_xticks([0])
         axes.set_title(f"Paired differences ({kind_words(kind, len(runs))})")
@@ -143,7 +144,7 @@ def _dots(axes: Axes, runs: pd.DataFrame, arms: Sequence[str], column: str, labe
         )
         middle = float(np.median(values))
         axes.plot([middle, middle], [y - 0.33, y + 0.33], color=INK, linewidth=2.2)
-    axes.set_yticks(range(len(arms)), [f"{a} (n = {int((known['arm'] == a).sum())})" for a in arms])
+    axes.set_yticks(range(len(arms)), [folded(f"{a} (n = {int((known['arm'] == a).sum())})") for a in arms])
     axes.set_ylim(len(arms) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel(f"{label}; line: median")

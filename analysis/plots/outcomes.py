@@ -8,7 +8,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from analysis.plots.style import FAINT, INK, PlotError, figure, kind_words, nothing, one_kind, styled
+from analysis.plots.style import (
+    FAINT,
+    INK,
+    LABEL_WIDTH,
+    PlotError,
+    figure,
+    folded,
+    kind_words,
+    nothing,
+    one_kind,
+    styled,
+)
 from analysis.stats import share
 from analysis.tables.arms import arm_names, natural_order
 
@@ -28,13 +39,13 @@ def hidden_tests(runs: pd.DataFrame) -> Figure:
     kind = one_kind(runs)
     several = runs["task"].nunique() > 1
     names = runs["arm"] + (", " + runs["task"] if several else "")
-    rows = sorted(names.unique(), key=natural_order)
+    rows = list(dict.fromkeys(names.loc[sorted(runs.index, key=lambda i: _row_order(runs, i))]))
     seeds = sorted(int(s) for s in runs["seed"].dropna().unique())
     if not seeds:
         raise PlotError("no run has a seed to order by")
     with styled():
         cell = min(WIDE_CELL, WIDEST / len(seeds))
-        width = 1.9 + 0.09 * max(map(len, rows)) + cell * len(seeds) + WIDE_CELL
+        width = 1.9 + 0.09 * min(LABEL_WIDTH, max(map(len, rows))) + cell * len(seeds) + WIDE_CELL
         drawn, (axes,) = figure(width, 1.3 + 0.42 * len(rows))
         axes.grid(False)
         for y, name in enumerate(rows):
@@ -51,13 +62,18 @@ def hidden_tests(runs: pd.DataFrame) -> Figure:
         axes.set_xticks(
             [*shown, len(seeds) - 0.5 + 0.6 * WIDE_CELL / cell], [*(str(seeds[i]) for i in shown), "solved"]
         )
-        axes.set_yticks(range(len(rows)), rows)
+        axes.set_yticks(range(len(rows)), [folded(name) for name in rows])
         axes.set_xlabel("seed")
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)
         axes.set_title(f"Hidden tests passed\n({kind_words(kind, len(runs))}; bold frame: declared done)")
     return drawn
+
+
+def _row_order(runs: pd.DataFrame, index: int) -> tuple[object, ...]:
+    """By task, then by arm."""
+    return str(runs.at[index, "task"]), natural_order(str(runs.at[index, "arm"]))
 
 
 def _cell(axes: Axes, x: int, y: int, chosen: pd.DataFrame, *, written: bool) -> None:
@@ -135,7 +151,7 @@ def done_by_solved(runs: pd.DataFrame) -> Figure:
                         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
                     )
             left += counts
-        axes.set_yticks(range(len(arms)), [f"{a} (n = {int((known['arm'] == a).sum())})" for a in arms])
+        axes.set_yticks(range(len(arms)), [folded(f"{a} (n = {int((known['arm'] == a).sum())})") for a in arms])
         axes.invert_yaxis()
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("runs")

@@ -6,6 +6,7 @@ Figures are drawn without a display. Every figure names the kind of its runs; ki
 from __future__ import annotations
 
 import base64
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -32,6 +33,7 @@ MARKS = {
     "cut": ("v", "#d55e00", "cut reply"),
     "overflow": ("X", "#1a1a1a", "refused as too large"),
     "clear": ("|", "#009e73", "clear"),
+    "empty_clear": ("D", "#ffffff", "clear that found nothing"),
     "guard": ("P", "#cc79a7", "tests put back"),
 }
 RC = {
@@ -56,6 +58,7 @@ RC = {
     "svg.fonttype": "none",
 }
 DPI = 120
+LABEL_WIDTH = 27
 
 
 class PlotError(ValueError):
@@ -92,6 +95,11 @@ def one_kind(table: pd.DataFrame) -> str:
 def kind_words(kind: str, n: int, what: str = "run") -> str:
     """`12 real runs`, for titles."""
     return f"{n} {kind} {what}{'' if n == 1 else 's'}"
+
+
+def folded(name: str) -> str:
+    """An arm's name on as many lines as it takes beside a plot."""
+    return textwrap.fill(name, LABEL_WIDTH, break_long_words=False)
 
 
 def nothing(axes: Axes, why: str) -> None:

@@ -51,7 +51,7 @@ def window_use(requests: pd.DataFrame, events: list[dict[str, Any]] | None = Non
         axes.set_xlabel("step (one request each)")
         axes.set_ylabel("tokens in the slot")
         axes.set_title(
-            f"{first['arm']}, {first['task']}, seed {first['seed']}: window use ({kind} run {first['run_id']})"
+            f"{first['arm']}, {first['task']}, seed {first['seed']}\nwindow use of {kind} run {first['run_id']}"
         )
         parts = [p for p in PARTS if _drawn(rows, p)]
         handles: list[Any] = [
@@ -97,7 +97,8 @@ def _marks(axes: Axes, rows: pd.DataFrame, events: list[dict[str, Any]], top: fl
         "cut": [(i, 1.06) for i in np.flatnonzero(rows["cut"].fillna(False))],
         "overflow": [(i, 1.06) for i in np.flatnonzero((rows["outcome"] == "overflow").fillna(False))],
         "guard": [(last[e["step"]], 1.14) for e in events if e["event"] == "guard" and e["step"] in last],
-        "clear": [(_before(rows, e), 1.1) for e in events if e["event"] == "context" and e.get("cleared")],
+        "clear": [(_before(rows, e), 1.1) for e in events if e["event"] == "context" and e.get("cleared") != 0],
+        "empty_clear": [(_before(rows, e), 1.14) for e in events if e["event"] == "context" and e.get("cleared") == 0],
     }
     handles = []
     for name, points in places.items():

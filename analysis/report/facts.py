@@ -12,10 +12,20 @@ import pandas as pd
 
 from analysis.compare import compare_repeats
 from analysis.report.html import frame_table, listing, paragraph, percent, plain, spread, table
-from analysis.tables.arms import by_arm, endings, summaries
+from analysis.tables.arms import arm_names, by_arm, endings, summaries
 from analysis.tables.join import line
 from analysis.tables.records import Records, all_problems
 
+ARM_WORDS = (
+    "An arm is one combination of settings: the agent, the window of the server's slot (4K = 4,096 tokens), and what else "
+    "differs. Solved: all hidden tests pass on the final code. False completion: the agent declared itself done and had not "
+    "solved the task. Evaluated: prompt tokens that the server had to read because its cache did not hold them."
+)
+CACHE_WORDS = (
+    "A server keeps what it computed for the last prompt. Reused tokens came from there; evaluated ones had to be read: new "
+    "ones for the first time, recomputed ones again. A clear replaces old content by placeholders to make room in the window; one "
+    "that found nothing to replace is counted apart."
+)
 CAUSE_ORDER = ("cold", "append", "clear", "summary", "cut_retry", "template", "checkpoint", "unexplained")
 
 
@@ -26,35 +36,16 @@ def question(experiment: Path | None) -> tuple[str, str]:
         return "", ""
     text = path.read_text(encoding="utf-8")
     title = next((m.group(1) for m in re.finditer(r"^#\s+(.+)$", text, re.M)), "")
+    text = re.sub(r"^\*\*Question\.?\*\*\s*", "", text, flags=re.M)
     asked = re.search(r"^#{2,}\s+Question\s*\n+(.+?)(?=\n#|\Z)", text, re.M | re.S | re.I)
     if asked is None:
         asked = re.search(r"^(?!#)(\S.+?)(?=\n\s*\n|\Z)", re.sub(r"^#.*\n", "", text, flags=re.M), re.M | re.S)
-    return title, asked.group(1).strip() if asked else ""
+    return title, _unmarked(asked.group(1).strip()) if asked else ""
 
 
-def verdict_table(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """The scoreboard as a table: id, wording, verdict, provenance, reason."""
-    if not verdicts:
-        return paragraph("No predictions were written down for these runs.")
-    rows = [
-        (
-            v.get("id"),
-            v.get("wording"),
-            _verdict(str(v.get("verdict"))),
-            v.get("provenance"),
-            v.get("reason") or v.get("why"),
-        )
-        for v in verdicts
-    ]
-    return table(
-        "Predictions and their verdicts", ["id", "prediction", "verdict", "called", "why"], rows, raw=(2,), cards=True
-    )
-
-
-def _verdict(name: str) -> str:
-    words = name.replace("_", " ")
-    kind = name if name in ("held", "failed") else ""
-    return f'<span class="verdict {kind}">{words}</span>' if re.fullmatch(r"[\w ]+", words) else ""
+def _unmarked(words: str) -> str:
+    """Markdown's emphasis and code marks left out; the report shows plain text."""
+    return re.sub(r"(\*\*|`)(.+?)\1", r"\2", words)
 
 
 def three_numbers(runs: pd.DataFrame) -> str:
@@ -64,7 +55,8 @@ def three_numbers(runs: pd.DataFrame) -> str:
         "Three numbers per arm (95 % Wilson intervals; medians with range where n is too small for an interval)",
         ["arm", "runs", "solved", "false completions", "evaluated prompt tokens per run"],
         rows,
-    )
+        cards=True,
+    ) + paragraph(ARM_WORDS, "small")
 
 
 def outcome_tables(runs: pd.DataFrame) -> str:
@@ -80,7 +72,7 @@ def outcome_tables(runs: pd.DataFrame) -> str:
         "worse_than_start",
     ]
     return frame_table("How runs ended, by arm", endings(runs)) + frame_table(
-        "Done and solved, runs of each arm (trues of those known)", by_arm(runs, columns)
+        "Done and solved: how many runs of each arm", by_arm(runs, columns)
     )
 
 
@@ -114,12 +106,18 @@ def cache_tables(runs: pd.DataFrame, requests: pd.DataFrame) -> str:
     sums = by_arm(runs, columns)
     known = requests.dropna(subset=["cause"])
     causes = pd.crosstab(known["arm"], known["cause"])
-    causes = causes[[c for c in CAUSE_ORDER if c in causes.columns]].rename_axis(columns=None).reset_index()
-    amplification = by_arm(runs, ["amplification", "post_clear_median_pct"], "median")
+    causes = (
+        causes.reindex(arm_names(known))[[c for c in CAUSE_ORDER if c in causes.columns]]
+        .rename_axis(columns=None)
+        .reset_index()
+    )
+    after = ["post_clear_median_pct"] if runs["post_clear_median_pct"].notna().any() else []
+    amplification = by_arm(runs, ["amplification", *after], "median")
     return (
-        frame_table("Prompt cache, sums by arm", sums)
+        paragraph(CACHE_WORDS)
+        + frame_table("Prompt cache, sums by arm (tokens)", sums)
         + frame_table(
-            "Amplification (evaluated / new; 1 = ideal) and evaluated share after a clear (%), medians over runs",
+            "Amplification (evaluated / new; 1 = nothing was read twice), medians over runs",
             amplification,
         )
         + frame_table("Why prompts were evaluated, requests by cause", causes)
@@ -184,7 +182,7 @@ def provenance(records: Records, check: Mapping[str, Any], differences: Sequence
     if check.get("without_log"):
         parts.append(paragraph(f"{check['without_log']} runs have no server log here."))
     departures = Counter(
-        (k, plain(v[0]), plain(v[1])) for m in manifests for k, v in (m.get("departures") or {}).items()
+        (k, _setting(v[0]), _setting(v[1])) for m in manifests for k, v in (m.get("departures") or {}).items()
     )
     if departures:
         rows = [(k, a, b, n) for (k, a, b), n in sorted(departures.items())]
@@ -204,6 +202,11 @@ def provenance(records: Records, check: Mapping[str, Any], differences: Sequence
         else paragraph("Nothing was left out, and every result was derived again alike.")
     )
     return "".join(parts)
+
+
+def _setting(value: Any) -> str:
+    """A setting in words; null is a setting that is not made, not one that is not known."""
+    return "none" if value is None else plain(value)
 
 
 def _repeats(records: Records) -> str:
@@ -233,5 +236,6 @@ def _values(manifests: Sequence[Mapping[str, Any]], *keys: str) -> str:
         value: Any = manifest
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
-        found[plain(value)] += 1
+        none = "none" if keys[0] == "registration" else plain(None)
+        found[none if value is None else plain(value)] += 1
     return "; ".join(f"{value} ({n})" for value, n in found.most_common())

@@ -15,6 +15,44 @@ from analysis.tables.arms import Spread
 
 NOT_KNOWN = "not known"
 NUMERIC = ' class="num"'
+# Names of columns that say little to a newcomer; others are shown as they are, without underscores.
+HEADINGS = {
+    "n": "runs",
+    "false_completion": "done, not solved",
+    "false_finish": "done, nothing changed",
+    "empty_completion": "done, empty reply",
+    "untested_completion": "done, untested",
+    "contradicted_completion": "done, tests failed",
+    "truncated_as_done": "cut reply taken as done",
+    "truncated_answers": "cut replies",
+    "cut_by_window": "cut by the window",
+    "cut_by_limit": "cut by the reply limit",
+    "cut_unparsed": "not readable",
+    "cut_kind": "cut by",
+    "rejected_requests": "refused as too large",
+    "cleared_nothing": "found nothing",
+    "post_clear_requests": "requests after a clear",
+    "post_clear_over_half": "over half evaluated",
+    "post_clear_median_pct": "evaluated after a clear, %",
+    "rereads_of_cleared": "re-reads of cleared",
+    "prompt_tokens": "prompt",
+    "reused_tokens": "reused",
+    "evaluated_tokens": "evaluated",
+    "new_tokens": "new",
+    "recomputed_tokens": "recomputed",
+    "generated_tokens": "written",
+    "evaluated_pct": "evaluated, %",
+    "prompts": "asked y/N",
+    "auto_run": "ran unasked",
+    "outside_path_commands": "asked, outside path",
+    "outside_path_flagged": "of these flagged",
+    "guard_restores": "test files put back",
+    "tampered_tests": "tests changed",
+    "peak_resident_bytes": "peak memory, bytes",
+    "peak_gpu_bytes": "peak GPU memory, bytes",
+    "read_per_s": "tokens read per s",
+    "written_per_s": "tokens written per s",
+}
 
 
 def text(value: Any) -> str:
@@ -93,9 +131,9 @@ def _class(value: Any) -> str:
 
 
 def frame_table(caption: str, frame: pd.DataFrame) -> str:
-    """A DataFrame as a table, columns as they are named."""
+    """A DataFrame as a table, columns under names for readers."""
     rows = [[_python(v) for v in row] for row in frame.itertuples(index=False)]
-    return table(caption, [str(c).replace("_", " ") for c in frame.columns], rows)
+    return table(caption, [HEADINGS.get(str(c), str(c).replace("_", " ")) for c in frame.columns], rows)
 
 
 def _python(value: Any) -> Any:

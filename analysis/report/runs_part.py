@@ -7,8 +7,9 @@ import json
 import zlib
 from html import escape
 
-from analysis.report.html import pairs, plain
+from analysis.report.html import HEADINGS, pairs, plain
 from analysis.report.transcript import transcript
+from analysis.tables.arms import natural_order
 from analysis.tables.records import Record, Records
 
 # The whole page stays under 15 MB: transcripts get this many bytes; longer texts are shortened step by step until they fit.
@@ -40,7 +41,8 @@ FACTS = (
 def runs_part(records: Records) -> tuple[str, str]:
     """(one collapsible piece per run, the packed transcripts)."""
     ordered = sorted(
-        records.runs, key=lambda r: (str(r.row.get("arm")), str(r.row.get("task")), r.result.get("seed") or 0)
+        records.runs,
+        key=lambda r: (natural_order(str(r.row.get("arm"))), str(r.row.get("task")), r.result.get("seed") or 0),
     )
     packed, longest = pack(ordered)
     note = (
@@ -75,10 +77,10 @@ def _pack(blocks: list[list[object]]) -> str:
 def _piece(record: Record) -> str:
     row = record.row
     solved = {True: "solved", False: "not solved"}.get(row.get("solved"), "not graded")  # type: ignore[arg-type]
-    done = "declared done" if row.get("declared_done") else f"ended: {plain(row.get('ended_how'))}"
+    done = "declared done" if row.get("declared_done") else f"ended: {plain(row.get('ended_how')).replace('_', ' ')}"
     what = f"{plain(row.get('arm'))}, {plain(row.get('task'))}, seed {plain(row.get('seed'))}"
-    head = f"{what}: {solved}, {done}, {plain(row.get('steps'))} steps"
-    facts = pairs(f"Run {plain(row.get('run_id'))}", {k.replace("_", " "): row.get(k) for k in FACTS})
+    head = f"{what}: {solved}, {done}, {plain(row.get('steps'))} {'step' if row.get('steps') == 1 else 'steps'}"
+    facts = pairs(f"Run {plain(row.get('run_id'))}", {HEADINGS.get(k, k.replace("_", " ")): row.get(k) for k in FACTS})
     run = escape(str(row.get("run_id")), quote=True)
     return (
         f'<details id="run-{run}"><summary>{escape(head)}</summary>{facts}'

@@ -94,12 +94,12 @@ class _Writer:
             if number not in kept and block is not None:
                 block.marks.append(f"cleared or changed at step {event.get('step')}")
         self.shown = [self.shown[item] if isinstance(item, int) else None for item in event["after"]]
-        self._event(
-            event,
-            f"clear: {event.get('cleared')} messages changed ({event.get('policy')})",
-            str(event.get("reason") or ""),
-            ["clear"],
-        )
+        changed = event.get("cleared")
+        if changed == 0:
+            what, mark = "clear that found nothing to clear", "nothing cleared"
+        else:
+            what, mark = f"clear: {changed} message{'' if changed == 1 else 's'} changed", "clear"
+        self._event(event, f"{what} ({event.get('policy')})", str(event.get("reason") or ""), [mark])
 
     def on_approval(self, event: Event) -> None:
         if event.get("verdict") == "asks":

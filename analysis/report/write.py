@@ -18,6 +18,7 @@ from analysis.report.figures import cache_figures, cost_figures, outcome_figures
 from analysis.report.html import paragraph, plain, section
 from analysis.report.notebooks import NAMES, NotebookError, execute, to_html
 from analysis.report.runs_part import runs_part
+from analysis.report.verdicts import verdict_table
 from analysis.tables import cross_check, differences, load, requests, runs
 from analysis.tables.published import published_runs
 from analysis.tables.records import Records, folder_for, need_runs
@@ -96,7 +97,7 @@ def _first_screen(
     )
     return (
         f'<header><h1>{escape(title)}</h1><p>{kinds}</p><div class="question">{words}</div></header>'
-        f"{facts.verdict_table(verdicts)}{numbers}"
+        f"{verdict_table(verdicts)}{numbers}"
     )
 
 

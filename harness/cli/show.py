@@ -70,6 +70,8 @@ def lines(event: dict[str, Any]) -> list[tuple[str, str]]:
             return _message(event["message"])
         case "response":
             return _response(event)
+        case "context" if event["cleared"] == 0:
+            return [("dim", f"~~ clear ({event['when']}) that found nothing to clear; {event['reason']}")]
         case "context":
             return [("black on yellow", f"~~ clear ({event['when']}): {event['cleared']} messages; {event['reason']}")]
         case "guard":

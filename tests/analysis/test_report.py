@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 from recorded_runs import Recorder, clearing_run, quick_grid, solved_run
 
+from analysis.plots.window import window_use
 from analysis.report import write_report
 from analysis.report.facts import question
 from analysis.report.notebooks import NAMES, NotebookError, execute, to_html
 from analysis.report.runs_part import pack
 from analysis.report.transcript import transcript
-from analysis.tables import load
+from analysis.report.verdicts import because, verdict_table
+from analysis.tables import load, requests
+from analysis.tables.arms import natural_order
 from harness.record.events import read_events
 from harness.record.folder import RecordError
 
@@ -254,3 +257,52 @@ def test_all_notebooks_execute(written: tuple[Path, Path]) -> None:
 def test_an_unknown_notebook_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="nothing: no such notebook; known: prompt_cache"):
         execute(["nothing"], tmp_path)
+
+
+def test_a_clear_that_found_nothing_is_told_apart(tmp_path: Path) -> None:
+    run = Recorder(tmp_path)
+    run.reply("look", ("read_file", {"path": "cart.py"}), "text " * 50)
+    run.clear()
+    run.reply("again", ("read_file", {"path": "cart.py"}), "text " * 50)
+    run.clear()
+    run.reply("done")
+    blocks = transcript(read_events(run.finish().events))
+    clears = [(b.title, b.marks) for b in blocks if "clear" in b.title]
+    assert clears == [
+        ("step 1: clear that found nothing to clear (published)", ["nothing cleared"]),
+        ("step 2: clear: 1 message changed (published)", ["clear"]),
+    ]
+    records = load(tmp_path)
+    events = records.runs[0].events
+    labels = [t.get_text() for t in window_use(requests(records), events).axes[0].get_legend().get_texts()]
+    assert {"clear (1)", "clear that found nothing (1)"} <= set(labels)
+
+
+def test_why_a_verdict_is_what_it_is() -> None:
+    """The numbers of the claim, not the author's reason for expecting it; what is missing where there are none."""
+    held = {
+        "verdict": "held",
+        "why": "sum(runs, clears) = 0 (run a: clears=0; run b: clears=0)",
+        "reason": "Nothing comes near the window.",
+        "values": [{"source": "sum(runs, clears)", "value": 0.0}, {"source": "share(runs, solved)", "value": 0.25}],
+    }
+    assert because(held) == "sum(runs, clears) = 0; share(runs, solved) = 0.25"
+    missing = held | {
+        "verdict": "undetermined",
+        "why": "solved of run c is not known [share(runs, solved) = not known]",
+    }
+    assert because(missing) == "solved of run c is not known"
+    page = verdict_table([held | {"id": "a", "wording": "<w>", "provenance": "registered"}])
+    assert "Expected because: Nothing comes near the window." in page
+    assert "run a: clears=0" in page
+    assert "&lt;w&gt;" in page
+    assert because({"verdict": "held", "reason": "as stated"}) == "as stated"
+
+
+def test_arms_stand_in_reading_order_everywhere(written: tuple[Path, Path]) -> None:
+    text = written[1].read_text()
+    lines = re.findall(r"<summary>(part\d \d+K)", text)
+    assert lines == sorted(lines, key=natural_order)
+    causes = text[text.index("Why prompts were evaluated") :]
+    found = re.findall(r'<th scope="row">(part\d \d+K)</th>', causes[: causes.index("</table>")])
+    assert found == sorted(found, key=natural_order) != []
