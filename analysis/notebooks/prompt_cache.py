@@ -41,11 +41,13 @@ for kind, of_kind in found.items():
         reuse_after_clear(asked),
         f"Evaluated share of the prompt of every request ({kind} runs), right after a clear and otherwise.",
     )
-    say(
-        f"{kind}: right after a clear {cost.post_clear} requests, {cost.post_clear_over_half} evaluated more than half "
-        f"of their prompt (lowest {plain(cost.post_clear_min_pct)} %, median {plain(cost.post_clear_median_pct)} %); "
-        f"of {cost.others} others {cost.others_under_quarter} stayed under a quarter."
-    )
+    after = "no request followed a clear"
+    if cost.post_clear:
+        after = (
+            f"right after a clear {cost.post_clear} requests, {cost.post_clear_over_half} evaluated more than half "
+            f"of their prompt (lowest {plain(cost.post_clear_min_pct)} %, median {plain(cost.post_clear_median_pct)} %)"
+        )
+    say(f"{kind}: {after}; of {cost.others} others {cost.others_under_quarter} stayed under a quarter.")
 
 # %% [markdown]
 # ## Sums by arm

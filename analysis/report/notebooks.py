@@ -70,7 +70,7 @@ def _read(name: str) -> nbformat.NotebookNode:
     path = FOLDER / f"{name}.py"
     if not path.is_file():
         raise NotebookError(f"{name}: no such notebook; known: {', '.join(NAMES)}")
-    notebook = jupytext.read(path)
+    notebook = jupytext.read(path, fmt="py:percent")
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return notebook
 

@@ -245,6 +245,8 @@ def test_all_notebooks_execute(written: tuple[Path, Path]) -> None:
         assert not any(o.get("output_type") == "error" for c in notebook.cells for o in c.get("outputs", []))
         assert any(c.get("outputs") for c in notebook.cells), name
         assert "<script" not in pages[name]
+        assert "%%" not in pages[name]
+        assert {c.cell_type for c in notebook.cells} == {"markdown", "code"}
         assert not re.search(r"https?://", pages[name])
     assert "right after a clear 4 requests, 2 evaluated more than half" in pages["prompt_cache"]
     assert "mismatched 0" in pages["prompt_cache"]
