@@ -28,7 +28,7 @@ def tables_page() -> str:
         "`requests`, `clears`, `commands`, `tests` give DataFrames with these columns. Null means not known, never 0 for want of",
         "data. Terminal, report and plots leave out of an arm's name what all arms have in common; these tables keep it whole.",
         "",
-        "Half runs are not counted. Nor is a second run of the same cell and seed below the same folder (`calledshot run ... --runs",
+        "Half runs are not counted. Nor is a second run of the same cell and seed below the same folder (`calledshot run … --runs",
         "runs/NAME/again`): the report says whether both runs went the same way, and else the first step at which they differ;",
         "`calledshot compare RUN RUN` does it for any two.",
     ]
