@@ -31,7 +31,8 @@ class ModelSettings:
 class ServerSettings:
     """How to get a model server, and what every request to it carries.
 
-    n_ctx: the window of the one slot, in tokens. max_tokens: the reply limit in tokens, None for none.
+    n_ctx: the window of the one slot, in tokens. max_tokens: the reply limit in tokens, None for none. record_tokens: ask for each
+    reply's token ids, as sampled (llama-server tells them with the log probabilities); they can't change a reply.
     """
 
     kind: Literal["embedded", "launch", "attach", "scripted", "tape"]
@@ -48,6 +49,7 @@ class ServerSettings:
     scenario: str | None = None
     tape: str | None = None
     record_tape: bool = False
+    record_tokens: bool = False
     cache_reuse: int = 0
     context_shift: bool = False
     decision_url: str | None = None
@@ -215,6 +217,7 @@ NOT_IDENTITY: dict[str, tuple[str, ...]] = {
         "scenario",
         "tape",
         "record_tape",
+        "record_tokens",
         "decision_url",
     ),
     "model": ("path",),

@@ -18,8 +18,9 @@ from harness.record.conversation import Message
 
 @dataclass(frozen=True)
 class Birth:
-    """new: tokens of fresh content in this turn's prompt. body: the reply's tokens that the slot holds and the next prompt
-    meets again. exact: the reply as rendered has as many tokens as the model wrote, so they are taken to be the same."""
+    """new: tokens of fresh content in this turn's prompt. body: the reply's tokens that the slot holds: as sampled where the
+    server told them, else those that the next prompt met again. exact: they were told, or the reply as rendered has as many
+    tokens as the model wrote, so they are taken to be the same."""
 
     new: int
     body: tuple[int, ...]
@@ -37,8 +38,8 @@ def births(material: Material, prompts: Prompts, answers: Sequence[Sequence[Mess
         body = None if turn.reply is None else prompts.body(messages, turn.reply)
         exact = body is not None and len(body) == turn.generated - (0 if turn.cut else 1)
         later = material.turns[number + 1] if number + 1 < len(material.turns) else None
-        kept = _kept(turn, later, body, exact)
-        out.append(Birth(new, tuple(body[:kept]) if body else (), exact))
+        met = tuple(body[: _kept(turn, later, body, exact)]) if body else ()
+        out.append(Birth(new, met if turn.tokens is None else turn.tokens[:-1], exact or turn.tokens is not None))
         # A dropped reply leaves the prompt's last turn mark to be met again, a rendered one itself.
         before = ids if turn.reply is None else None if body is None else ids + body
         got = turn.answers if answers is None else answers[number]

@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.replay.errors import ReplayError
 from harness.record.conversation import Message
-from harness.record.slot import Event, reached_slot, token_counts
+from harness.record.slot import Event, reached_slot, sampled, token_counts
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Turn:
 
     reply: None when the agent threw it away. generated: what the model wrote, the token that ended it included. answers:
     results and notices after it. calls: the call events. prompt, reused: of the recorded request, under the recorded policy.
-    cut: the reply stopped at the window or a limit, so that no end token was written.
+    cut: the reply stopped at the window or a limit, so that no end token was written. tokens: the reply as sampled, None where
+    the server did not tell them.
     """
 
     step: int
@@ -33,6 +34,7 @@ class Turn:
     prompt: int | None
     reused: int | None
     cut: bool
+    tokens: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def material(run: str, kind: str, events: Iterable[Event], labels: dict[str, Any
                 prompt=prompt,
                 reused=None if prompt is None or evaluated is None else prompt - evaluated,
                 cut=chunk.response.get("outcome") == "cut",
+                tokens=sampled(chunk.response),
             )
         )
     if not turns:

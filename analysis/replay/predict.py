@@ -1,8 +1,9 @@
 """Exact accounting of recorded runs: for every request the reuse that follows from tokens, beside the one the server told.
 
-The slot is rebuilt from the record alone: each prompt as it was sent, each reply as it was written, the last sampled token left
-out. The longest common prefix of the next prompt with that is what a plain prefix cache reuses, at most prompt - 1. Where the
-server reused another number, the cause is one of the closed list of accounting.py, and the log line of the request shows it.
+The slot is rebuilt from the record alone: each prompt as it was sent, and each reply without the token sampled last, as sampled
+where the server told its tokens (server.record_tokens), else as the template would write it. The longest common prefix of the
+next prompt with that is what a plain prefix cache reuses, at most prompt - 1. Where the server reused another number, the cause
+is one of the closed list of accounting.py, and the log line of the request shows it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from analysis.replay.slot import Slot
 from analysis.tables.join import join
 from harness.record.accounting import account
 from harness.record.conversation import Message
-from harness.record.slot import Event, SlotRequest, reached_slot, token_counts
+from harness.record.slot import Event, SlotRequest, reached_slot, sampled, token_counts
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ def _written(item: SlotRequest, prompts: Prompts) -> tuple[list[int], bool]:
     assert item.response is not None
     assert item.messages is not None
     generated = token_counts(item.response)[2]
+    if (told := sampled(item.response)) is not None:
+        return list(told[:-1]), True
     message = item.response.get("message")
     if generated is None or message is None:
         return [], False

@@ -19,7 +19,7 @@ def describe(outcome: Outcome) -> dict[str, Any]:
         sizes = (outcome.prompt_tokens, outcome.n_ctx) if isinstance(outcome, Overflow) else (None, None)
         return (
             fields
-            | dict.fromkeys(("finish_reason", "message", "usage", "timings"))
+            | dict.fromkeys(("finish_reason", "message", "usage", "timings", "tokens"))
             | {
                 "error": outcome.error,
                 "n_prompt": sizes[0],
@@ -31,6 +31,7 @@ def describe(outcome: Outcome) -> dict[str, Any]:
         "message": None if outcome.message is None else asdict(outcome.message),
         "usage": None if outcome.usage is None else asdict(outcome.usage),
         "timings": None if outcome.timings is None else asdict(outcome.timings),
+        "tokens": None if outcome.tokens is None else list(outcome.tokens),
         "error": outcome.error if isinstance(outcome, Cut) else None,
         "n_prompt": None,
         "n_ctx": None,

@@ -159,3 +159,9 @@ def token_counts(response: Event | None) -> tuple[int | None, int | None, int | 
     if generated is None:
         generated = usage.get("completion_tokens")
     return prompt, evaluated, generated
+
+
+def sampled(response: Event | None) -> tuple[int, ...] | None:
+    """The reply's token ids as sampled, None where they were not asked for, not told, or are not as many as were generated."""
+    tokens = (response or {}).get("tokens")
+    return tuple(tokens) if tokens and len(tokens) == token_counts(response)[2] else None

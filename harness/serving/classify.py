@@ -85,9 +85,9 @@ def _answered(
         return ServerError("malformed", status, None, "the answer's choice has no message", ms)
     if reason in ("length", "model_length"):
         kind: CutKind = "window" if reason == "model_length" else _cut_by(request, usage, timings, n_ctx)
-        return Cut(kind, message, reason, usage, timings, status, ms)
+        return Cut(kind, message, reason, usage, timings, status, ms, tokens=_tokens(choice))
     assert message is not None
-    return Reply(message, reason, usage, timings, status, ms)
+    return Reply(message, reason, usage, timings, status, ms, _tokens(choice))
 
 
 def _cut_by(request: ChatRequest, usage: Usage | None, timings: Timings | None, n_ctx: int | None) -> CutKind:
@@ -182,6 +182,15 @@ def _call(number: int, value: Any) -> ToolCall:
     elif not isinstance(arguments, str):  # some servers send the object instead of its text
         arguments = json.dumps(arguments, ensure_ascii=False)
     return ToolCall(_text(value.get("id")) or f"call_{number}", _text(function.get("name")) or "", arguments)
+
+
+def _tokens(choice: dict[str, Any]) -> tuple[int, ...] | None:
+    """The ids that llama-server puts beside log probabilities (OpenAI's own form has none); None unless every token has one."""
+    logprobs = choice.get("logprobs")
+    rows = logprobs.get("content") if isinstance(logprobs, dict) else None
+    ids = [_int(row.get("id")) if isinstance(row, dict) else None for row in rows] if isinstance(rows, list) else []
+    told = tuple(i for i in ids if i is not None)
+    return told if told and len(told) == len(ids) else None
 
 
 def _usage(answer: dict[str, Any]) -> Usage | None:

@@ -53,12 +53,15 @@ class Timings:
 
 @dataclass(frozen=True)
 class Reply:
+    """tokens: the reply as it was sampled, the token that ended it included; None where it was not asked for or not told."""
+
     message: AssistantMessage
     finish_reason: str | None
     usage: Usage | None
     timings: Timings | None
     status: int
     ms: float
+    tokens: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Cut:
     status: int
     ms: float
     error: str | None = None
+    tokens: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from harness.serving.scripted import documents
 from harness.serving.scripted.opening import open_scripted
 from harness.settings import ServerSettings
 
+# llama-server names the sampled token beside its log probability; that of one rival is the least that makes it do so.
+ASK_FOR_TOKENS = {"logprobs": True, "top_logprobs": 1}
+
 __all__ = ["RunningServer", "ServedModel", "ServingError", "open_server", "server_build"]
 
 
@@ -41,7 +44,8 @@ def open_server(
     model: the file for the kinds that load one, the name for a server that has several; None where neither is needed.
     chat_template: another template than the model's own, as text or as a file's path.
     scenario_dirs, seed: for the scripted kind, see open_scripted.
-    With settings.record_tape the client's traffic is written to run_dir/tape.jsonl. Raises ServingError.
+    With settings.record_tape the client's traffic is written to run_dir/tape.jsonl. With settings.record_tokens every request
+    asks for the reply's tokens; a tape goes by what was asked when it was made. Raises ServingError.
     """
     opened: AbstractContextManager[RunningServer]
     if settings.kind == "scripted":
@@ -49,6 +53,8 @@ def open_server(
     else:
         opened = _open(settings, model, run_dir, _template(chat_template))
     with opened as server:
+        if settings.record_tokens and settings.kind != "tape":
+            server.request_extra = server.request_extra | ASK_FOR_TOKENS
         if settings.record_tape:
             server.open_transport = lambda: tape.RecordingTransport(run_dir / tape.TAPE, server)
         try:

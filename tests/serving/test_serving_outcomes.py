@@ -370,6 +370,10 @@ CHOICE = st.fixed_dictionaries(
     {},
     optional={
         "finish_reason": st.sampled_from(["stop", "length", "tool_calls", "model_length"]) | JSON,
+        "logprobs": JSON
+        | st.fixed_dictionaries(
+            {"content": JSON | st.lists(st.fixed_dictionaries({}, optional={"id": JSON}), max_size=3)}
+        ),
         "message": JSON
         | st.fixed_dictionaries({}, optional={"content": JSON, "tool_calls": JSON, "reasoning_content": JSON}),
     },
@@ -383,6 +387,25 @@ ANSWER = JSON | st.fixed_dictionaries(
         "error": JSON | st.fixed_dictionaries({}, optional={"message": JSON, "type": JSON, "code": JSON}),
     },
 )
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "tokens"),
+    [
+        ({"content": [{"id": 73594, "token": "```", "logprob": -0.05}, {"id": 0, "token": "!"}]}, (73594, 0)),
+        ({"content": [{"token": "```", "logprob": -0.05}]}, None),  # OpenAI's own form
+        ({"content": [{"id": 5}, {"token": "x"}]}, None),
+        ({"content": []}, None),
+        ({"content": None}, None),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_the_reply_s_tokens(logprobs: Any, tokens: tuple[int, ...] | None, finish: str) -> None:
+    choice = {"finish_reason": finish, "message": {"content": "x"}, "logprobs": logprobs}
+    outcome = classify(ASK, 200, json.dumps({"choices": [choice]}).encode(), 1.0, 4096)
+    assert isinstance(outcome, (Reply, Cut))
+    assert outcome.tokens == tokens
 
 
 @given(status=st.sampled_from([200, 400, 401, 500, 503]), answer=ANSWER, n_ctx=st.none() | st.integers(1, 4096))

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from analysis.replay.slot import common_prefix
 from harness.models import LocalModel
-from harness.serving.outcome import ChatRequest, Cut, Overflow, ServerError
+from harness.serving.outcome import ChatRequest, Cut, Overflow, Reply, ServerError
 from harness.serving.probe import facts, full_probe
 from harness.serving.running import RunningServer
 from harness.serving.servers import ServingError, open_server, server_build
@@ -43,7 +44,7 @@ def wait_gone(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory, small_model: LocalModel) -> Iterator[RunningServer]:
-    settings = ServerSettings(kind="embedded", n_ctx=256, threads=1, record_tape=True)
+    settings = ServerSettings(kind="embedded", n_ctx=256, threads=1, record_tape=True, record_tokens=True)
     with open_server(settings, small_model, tmp_path_factory.mktemp("run")) as server:
         yield server
 
@@ -76,6 +77,32 @@ def test_the_same_request_twice_reuses_all_but_one_token_and_erase_forgets(runni
     assert isinstance(cut, Cut)
     assert cut.timings is not None
     assert cut.timings.cache_n == 0
+
+
+def test_the_tokens_it_tells_are_those_that_the_next_prompt_meets(running: RunningServer) -> None:
+    """Under a grammar above all: there a reply need not be written in the tokens that its text would be read in."""
+    client, number = running.client(), {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    ask = [{"role": "user", "content": "Name a number."}]
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": number}}
+    extra = dict(running.request_extra) | {"response_format": form}
+    assert running.erase()
+    held: list[int] = []
+    for seed in range(3):
+        prompt = client.tokenize(client.apply_template(ask) or "")
+        assert prompt is not None
+        outcome = client.chat(ChatRequest(ask, seed, 1.5, max_tokens=30, extra=extra))
+        assert isinstance(outcome, (Reply, Cut))
+        assert outcome.timings is not None
+        assert outcome.tokens is not None
+        assert outcome.message is not None
+        assert len(outcome.tokens) == outcome.timings.predicted_n
+        assert outcome.timings.cache_n == min(common_prefix(prompt, held), len(prompt) - 1)
+        held = [*prompt, *outcome.tokens[:-1]]
+        ask = [
+            *ask,
+            {"role": "assistant", "content": outcome.message.content or ""},
+            {"role": "user", "content": "More."},
+        ]
 
 
 def test_the_log_shows_prompt_size_and_reuse(running: RunningServer) -> None:
