@@ -128,7 +128,7 @@ def test_the_study_comes_before_the_shipped_tasks(tmp_path):
     own = write_task(scaffold("cart"), tmp_path / "tasks")
     assert load_task("cart", study=tmp_path).path == own.resolve()
     assert load_task("cart").path != own.resolve()
-    assert {"cart", "stats", "todo"} <= set(list_tasks(tmp_path))
+    assert {"cart", "lending", "stats", "todo"} <= set(list_tasks(tmp_path))
 
 
 def test_an_unknown_name_lists_the_known_ones():

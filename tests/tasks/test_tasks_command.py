@@ -17,7 +17,7 @@ def call(*words: str):
 def test_list_names_every_task(tmp_path):
     write_task(scaffold("mine"), tmp_path / "tasks")
     rows = json.loads(call("list", "--study", str(tmp_path), "--json").stdout)
-    assert [r["name"] for r in rows] == ["cart", "mine", "stats", "todo"]
+    assert [r["name"] for r in rows] == ["cart", "lending", "mine", "stats", "todo"]
     assert next(r for r in rows if r["name"] == "todo")["hidden_tests"] == 6
     assert "mine" in call("list", "--study", str(tmp_path)).stdout
 
