@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from analysis.replay.outcome import Replay
@@ -87,7 +88,10 @@ def _print(found: Replay, document: dict[str, Any]) -> None:
     console = Console()
     base = document["compared_with"]
     table = Table(
-        "", *found.policies, caption=f"{len(found.runs)} runs, tokens; ratios to {base}", caption_justify="left"
+        "",
+        *(Text(name) for name in found.policies),
+        caption=f"{len(found.runs)} runs, tokens; ratios to {base}",
+        caption_justify="left",
     )
     for column in table.columns[1:]:
         column.justify = "right"

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.models import ModelError, catalogue, resolve, store_settings
 from harness.workspace.capabilities import capabilities
@@ -124,7 +125,7 @@ def doctor_command(as_json: Annotated[bool, typer.Option("--json", help="one JSO
         table = Table("", "", "", show_header=False)
         for f in findings:
             mark = {True: "ok", False: "MISSING" if f.needed else "weak", None: "-"}[f.ok]
-            table.add_row(f.what, mark, f.words)
+            table.add_row(f.what, mark, Text(f.words))
         Console().print(table)
     if any(f.needed and f.ok is False for f in findings):
         raise typer.Exit(1)

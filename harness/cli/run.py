@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from harness.cli.console import results
 from harness.paths import study_root
@@ -78,7 +79,7 @@ def plan_table(request: Request) -> Table:
     table = Table("run", "state", "cell", title=f"{request.experiment}: {len(request.plans)} cells")
     for one in request.plans:
         state = "finished" if one.folder.finished else "half" if one.folder.events.exists() else "to run"
-        table.add_row(one.run_id, state, one.label)
+        table.add_row(one.run_id, state, Text(one.label))
     return table
 
 

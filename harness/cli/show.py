@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from harness.cli.console import results
 from harness.cli.run import RUNS, STUDY, place
@@ -136,7 +137,7 @@ def status_command(
         return
     table = Table("run", "state", "cause", "cell", title=experiment)
     for one, word, cause in rows:
-        table.add_row(one.run_id, word, cause or "", one.label)
+        table.add_row(one.run_id, word, Text(cause or ""), Text(one.label))
     results().print(table)
     counts = Counter(word for _, word, _ in rows)
     print(", ".join(f"{n} {word}" for word, n in counts.items()))

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.settings import SandboxSettings
 from harness.workspace.check import Proof, prove
@@ -48,7 +49,8 @@ def list_command(study: Study = Path(), as_json: AsJson = False) -> None:
     table.add_column("folder", overflow="fold")
     for r in rows:
         wish = "yes" if r["asks_for_tests"] else "no"
-        table.add_row(r["name"], str(r["visible_tests"]), str(r["hidden_tests"]), wish, r["digest"][:12], r["path"])
+        numbers = str(r["visible_tests"]), str(r["hidden_tests"])
+        table.add_row(Text(r["name"]), *numbers, wish, r["digest"][:12], Text(r["path"]))
     stdout.print(table)
 
 

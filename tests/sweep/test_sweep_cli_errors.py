@@ -50,3 +50,18 @@ def test_something_new_is_written_here_and_never_into_the_installed_harness(tmp_
 def test_in_a_subfolder_of_the_checkout_the_checkout_is_the_study(monkeypatch):
     monkeypatch.chdir(PACKAGE / "cli")
     assert new_study_root(None) == PACKAGE.parent
+
+
+def test_a_cell_with_a_list_in_it_is_shown_whole(tmp_path, monkeypatch, capsys):
+    """Square brackets are no markup in a table."""
+    monkeypatch.setenv("COLUMNS", "400")
+    cell = [
+        "server=scripted",
+        "server.scenario=solves",
+        "task=cart",
+        "agent.tools=[read_file,bash]",
+        "--runs",
+        tmp_path,
+    ]
+    assert calledshot(monkeypatch, "run", *cell, "--dry") == 0
+    assert "[read_file,bash]" in capsys.readouterr().out
