@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 if TYPE_CHECKING:
     from analysis.replay.outcome import Replay
@@ -89,12 +89,12 @@ def _print(found: Replay, document: dict[str, Any]) -> None:
     base = document["compared_with"]
     table = Table(
         "",
-        *(Text(name) for name in found.policies),
+        *map(escape, found.policies),
         caption=f"{len(found.runs)} runs, tokens; ratios to {base}",
         caption_justify="left",
     )
     for column in table.columns[1:]:
-        column.justify = "right"
+        column.justify, column.overflow = "right", "fold"
     for title, key in ROWS:
         table.add_row(title, *(_cell(document["policies"][name][key]) for name in found.policies))
     console.print(table)

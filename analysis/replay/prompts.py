@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +46,10 @@ class Prompts:
         return len(self.ids(messages))
 
     def text(self, messages: Sequence[Message]) -> str:
-        text = self.render(self._sent(messages), self.tools)
+        return self._rendered(self._sent(messages))
+
+    def _rendered(self, sent: list[Message]) -> str:
+        text = self.render(sent, self.tools)
         if text is None:
             raise PromptError("the chat template refuses this conversation")
         return text
@@ -53,22 +57,21 @@ class Prompts:
     def body(self, messages: Sequence[Message], reply: Message) -> list[int] | None:
         """The tokens of a reply as the next prompt will hold them, its turn's closing left out; None where the template
         does not simply append it."""
-        next_one = _next(reply)
-        before, after = self.text(messages), self.text([*messages, reply, next_one])
-        closing = self._closing_of(messages, before, next_one)
+        before, sent = self.text(messages), self._sent([*messages, reply, _next(reply)])
+        after, closing = self._rendered(sent), self._closing(sent[:-2], before, sent[-1])
         if closing is None or not after.startswith(before) or not after.endswith(closing):
             return None
         return self.pieces.body(after[len(before) : len(after) - len(closing)])
 
-    def _closing_of(self, messages: Sequence[Message], before: str, next_one: Message) -> str | None:
+    def _closing(self, sent: list[Message], before: str, answer: Message) -> str | None:
         """What the template puts behind a reply, with an answer: a list that ends in a reply would be one to be continued."""
-        role = next_one["role"]
-        if role not in self._closings:
-            text = self.text([*messages, {"role": "assistant", "content": SENTINEL}, next_one])
-            if not text.startswith(before + SENTINEL):
+        key = json.dumps(answer)
+        if key not in self._closings:
+            text = self.render([*sent, {"role": "assistant", "content": SENTINEL}, answer], self.tools)
+            if text is None or not text.startswith(before + SENTINEL):
                 return None
-            self._closings[role] = text[len(before) + len(SENTINEL) :]
-        return self._closings[role]
+            self._closings[key] = text[len(before) + len(SENTINEL) :]
+        return self._closings[key]
 
     def _tokens(self, text: str) -> list[int]:
         ids = self.pieces.tokens(text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -22,6 +23,7 @@ from harness.settings import (
     ContextSettings,
     FinishSettings,
     ModelSettings,
+    ProtocolSettings,
     RunSettings,
     ServerSettings,
     TaskSettings,
@@ -51,26 +53,53 @@ class FolderWorkspace:
         return None
 
 
-def settings(context: ContextSettings, *, n_ctx: int = WINDOW, max_tokens: int | None = REPLY) -> RunSettings:
+def settings(
+    context: ContextSettings,
+    *,
+    n_ctx: int = WINDOW,
+    max_tokens: int | None = REPLY,
+    protocol: Literal["native", "text_json", "constrained"] = "native",
+) -> RunSettings:
     tools = ("read_file", "write_file")
     agent = AgentSettings(
         "replayed", max_steps=30, tools=tools, guard=False, on_cut="drop", on_overflow="clear_and_retry"
     )
     server = ServerSettings("scripted", n_ctx, max_tokens, scenario="recorded.yaml")
     finish = FinishSettings("none")
-    return RunSettings(agent, server, ModelSettings("double"), TaskSettings("t"), context=context, finish=finish)
+    return RunSettings(
+        agent,
+        server,
+        ModelSettings("double"),
+        TaskSettings("t"),
+        ProtocolSettings(protocol),
+        context=context,
+        finish=finish,
+    )
 
 
-def scenario(folder: Path) -> Path:
+def written(protocol: str, thought: str, call: dict[str, Any]) -> dict[str, Any]:
+    """One reply as a model of that protocol writes it."""
+    ((name, arguments),) = call.items()
+    if protocol == "native":
+        return {"think": thought, "calls": [call]}
+    if protocol == "text_json":
+        return {"say": f"{thought}\n```json\n{json.dumps({'name': name, 'arguments': arguments}, indent=2)}\n```"}
+    return {"say": json.dumps({"thought": thought, "tool": name, "arguments": arguments}, indent=1)}
+
+
+def scenario(folder: Path, protocol: str) -> Path:
     """Reads of files of different sizes, a few writes, thinking before each; then done."""
     steps: list[dict[str, Any]] = []
     for number, size in enumerate(SIZES):
         call = {"read_file": {"path": f"f{number}.txt"}}
         if number % 3 == 2:
             call = {"write_file": {"path": f"w{number}.txt", "content": filler.prose(size // 2, f"w{number}")}}
-        steps.append({"think": filler.prose(40 + 9 * number, f"t{number}"), "calls": [call]})
+        steps.append(written(protocol, filler.prose(40 + 9 * number, f"t{number}"), call))
+    last = {"say": "Done."}
+    if protocol == "constrained":
+        last = written(protocol, "Done.", {"finish": {"summary": "all of it"}})
     file = folder / "recorded.yaml"
-    file.write_text(yaml.safe_dump({"steps": [*steps, {"say": "Done."}]}), encoding="utf-8")
+    file.write_text(yaml.safe_dump({"steps": [*steps, last]}), encoding="utf-8")
     return file
 
 
@@ -82,7 +111,7 @@ def record(folder: Path, context: ContextSettings, **server: Any) -> Record:
     run.mkdir(parents=True)
     for number, size in enumerate(SIZES):
         (work / f"f{number}.txt").write_text(filler.prose(size, f"f{number}"), encoding="utf-8")
-    file = scenario(folder)
+    file = scenario(folder, made.protocol.name)
     played = ServerSettings("scripted", made.server.n_ctx, made.server.max_tokens, scenario=str(file))
     with open_scripted(played, run) as double, EventWriter(run / "events.jsonl") as sink:
         client = double.client()
@@ -96,7 +125,7 @@ def record(folder: Path, context: ContextSettings, **server: Any) -> Record:
             count=TokenCounter(client),
         )
         events = list(read_events(run / "events.jsonl"))
-        for row in count_requests(events, client.apply_template, client.tokenize, protocol("native").wire):
+        for row in count_requests(events, client.apply_template, client.tokenize, protocol(made.protocol.name).wire):
             sink.emit("count", **row)
     write_json(run / "manifest.json", {"run_id": context.policy, "kind": "scripted", "server": {"probe": {}}})
     write_json(run / "result.json", {"run_id": context.policy, "kind": "scripted"})
