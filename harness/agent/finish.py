@@ -7,10 +7,12 @@ passed, and there are new tests when the task asks for them.
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from dataclasses import dataclass
 from typing import Protocol
 
+from harness.agent.files_below import files_below, read_plain
 from harness.agent.guard import PATTERN, test_functions
 from harness.agent.tools.shell import joined
 from harness.agent.workspace import CommandResult, Workspace
@@ -95,10 +97,11 @@ class TestsPass:
 def test_names(workspace: Workspace) -> frozenset[str]:
     """`file::test` of every top-level test function of the copy's `test_*.py` files."""
     found = set()
-    for path in sorted(workspace.root.rglob(PATTERN)):
-        if path.is_file() and not path.is_symlink():
-            text = path.read_bytes().decode("utf-8", errors="replace")
-            found |= {f"{path.relative_to(workspace.root).as_posix()}::{name}" for name in test_functions(text)}
+    for name in sorted(files_below(workspace.root)):
+        path = workspace.root / name
+        if fnmatch.fnmatchcase(path.name, PATTERN):
+            text = (read_plain(path) or b"").decode("utf-8", errors="replace")
+            found |= {f"{name}::{function}" for function in test_functions(text)}
     return frozenset(found)
 
 

@@ -8,8 +8,12 @@ conftest.py, changed helpers or imports, methods of test classes, async tests, f
 from __future__ import annotations
 
 import ast
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from harness.agent.files_below import read_plain
 
 PATTERN = "test_*.py"
 
@@ -33,9 +37,9 @@ def test_functions(text: str) -> dict[str, str]:
     """Name -> normalised source of the top-level test functions of a module; empty for a text that does not parse."""
     try:
         body = ast.parse(text).body
+        return {n.name: ast.unparse(n) for n in body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return {n.name: ast.unparse(n) for n in body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")}
 
 
 @dataclass
@@ -65,7 +69,7 @@ class TestGuard:
         restored = []
         for name, kept in self._kept.items():
             path = self.root / name
-            data = _read(path)
+            data = None if _reached_by_link(self.root, path) else read_plain(path)
             now = test_functions(_decode(data)) if data is not None else {}
             broken = tuple(n for n, source in kept.functions.items() if now.get(n) != source)
             if broken:
@@ -80,23 +84,26 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8", errors="surrogateescape")
 
 
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
-    except OSError:
-        return None
+def _reached_by_link(root: Path, path: Path) -> bool:
+    """Whether a folder on the way was replaced by a link, which may lead out of the copy."""
+    return any(place.is_symlink() for place in path.parents if place != root and place.is_relative_to(root))
 
 
 def _write_back(root: Path, path: Path, data: bytes) -> None:
-    """Writes `data` to `path` even where the model put a link, a folder or a file in the way; never through a link."""
+    """Writes `data` to `path` whatever the model put in the way (a link, a folder, a pipe); never through a link."""
     place = root
+    root.chmod(stat.S_IMODE(root.stat().st_mode) | stat.S_IRWXU)
     for part in path.relative_to(root).parts[:-1]:
         place = place / part
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             place.unlink()
         place.mkdir(exist_ok=True)
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.is_dir():
-        path.rename(path.with_name(path.name + ".moved"))
+        place.chmod(stat.S_IMODE(place.stat().st_mode) | stat.S_IRWXU)
+    if path.is_dir() and not path.is_symlink():
+        aside = path.with_name(path.name + ".moved")
+        while os.path.lexists(aside):
+            aside = aside.with_name(aside.name + "-")
+        path.rename(aside)
+    else:
+        path.unlink(missing_ok=True)
     path.write_bytes(data)

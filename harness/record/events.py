@@ -37,7 +37,7 @@ class EventWriter:
 
     def emit(self, event: str, **fields: Any) -> None:
         head = {"v": VERSION, "i": self._count, "t": round(time.monotonic() - self._start, 4), "event": event}
-        self._file.write(json.dumps(head | fields, ensure_ascii=False) + "\n")
+        self._file.write(_line(head | fields) + "\n")
         self._file.flush()
         self._count += 1
         if self._listener is not None:
@@ -51,6 +51,12 @@ class EventWriter:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _line(event: dict[str, Any]) -> str:
+    """One line of JSON; with escapes where a text (a file's name, say) holds a lone surrogate, which UTF-8 can't carry."""
+    text = json.dumps(event, ensure_ascii=False)
+    return text if text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text) else json.dumps(event)
 
 
 def read_events(path: Path) -> Iterator[dict[str, Any]]:

@@ -102,9 +102,17 @@ class RunFolder:
 
 
 def find_runs(root: Path) -> list[RunFolder]:
-    """The run folders at or below `root` (those with a manifest), in the order of their paths."""
+    """The run folders at or below `root` (those with a manifest), in the order of their paths.
+
+    What lies in a run folder is not looked at: in the copy of a run that goes on, or was cut off, an agent may write what it likes.
+    """
     if not root.exists():
         raise RecordError(f"{root}: no such folder")
-    if (root / MANIFEST).is_file():
-        return [RunFolder(root)]
-    return [RunFolder(p.parent) for p in sorted(root.rglob(MANIFEST))]
+    found, todo = [], [root]
+    while todo:
+        folder = todo.pop()
+        if (folder / MANIFEST).is_file():
+            found.append(folder)
+        else:
+            todo += [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+    return [RunFolder(folder) for folder in sorted(found)]

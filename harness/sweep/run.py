@@ -60,6 +60,7 @@ def execute(plan: RunPlan, listener: EventSink | None = None) -> RunOutcome:
     folder, started = plan.folder, time.monotonic()
     if folder.finished:
         return RunOutcome(plan.run_id, folder.path, folder.result())
+    remove(folder.path / COPY)  # of a run that was cut off
     folder.begin()
     try:
         copy = fresh_copy(plan.task, folder.path / COPY)

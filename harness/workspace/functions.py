@@ -19,10 +19,9 @@ def test_functions(text: str) -> dict[str, str]:
     comments do not. A file that does not parse has none.
     """
     try:
-        tree = ast.parse(text)
+        return _functions(ast.parse(text).body, "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return _functions(tree.body, "")
 
 
 def _functions(body: list[ast.stmt], prefix: str) -> dict[str, str]:

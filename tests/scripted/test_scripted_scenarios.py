@@ -96,7 +96,7 @@ PLAYED: list[tuple[str, str, int, list[str], dict[str, Any]]] = [
             f"sandbox.disk_bytes={2**25}",
             f"sandbox.output_bytes={2**16}",
         ],
-        {"stop_reason": "declared_done", "steps": 26, "solved": False, "false_completion": True, "hidden_passed": 0},
+        {"stop_reason": "declared_done", "steps": 28, "solved": False, "false_completion": True, "hidden_passed": 0},
     ),
 ]
 

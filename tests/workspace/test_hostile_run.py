@@ -14,6 +14,7 @@ import pytest
 
 from harness.paths import shipped
 from harness.record.events import read_events
+from harness.record.folder import find_runs
 from harness.record.summary import summarise
 from harness.sweep.app import prepare
 from harness.sweep.compose import Place
@@ -205,3 +206,13 @@ def test_without_a_sandbox_by_name_the_runs_are_loud_once_and_recorded(tmp_path,
         assert "your rights" in manifest["sandbox"]["warning"]
         notes = [e for e in read_events(folder / "events.jsonl") if e["event"] == "note" and e["kind"] == "no_sandbox"]
         assert [n["text"] for n in notes] == [manifest["sandbox"]["warning"]]
+
+
+def test_a_run_that_an_agent_wrote_into_its_copy_is_no_run(tmp_path):
+    """A run that was cut off leaves its copy behind, and in it whatever the agent called a record."""
+    run, forged = tmp_path / "runs" / "e" / "0123456789ab", Path("copy", "project", "runs", "e", "forged")
+    (run / forged).mkdir(parents=True)
+    for folder in (run, run / forged):
+        (folder / "manifest.json").write_text("{}")
+    (run / forged / "result.json").write_text('{"solved": true}')
+    assert [found.path for found in find_runs(tmp_path)] == [run]

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.agent.files_below import files_below
 from harness.agent.tools.base import Tool, ToolError
 from harness.agent.workspace import OutsideWorkspace, Workspace
 
 PATH = {"type": "string", "description": "file path, relative to the repo"}
+MOST_BYTES = 16 * 2**20  # of a file that is read into a message; one of holes may say any size
 SAME_CONTENT = "the file already had exactly this content; nothing changed"
 
 
 def visible_files(root: Path) -> list[str]:
     """Every file below root, sorted, relative; paths with a part that starts with a dot are left out, links not followed."""
-    found = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = [f for f in folders if not f.startswith(".")]
-        base = Path(folder).relative_to(root)
-        found += [(base / f).as_posix() for f in files if not f.startswith(".")]
-    return sorted(found)
+    return sorted(
+        name for name in files_below(root, hidden=False) if not ((root / name).is_symlink() and (root / name).is_dir())
+    )
 
 
 def resolve(workspace: Workspace, path: str) -> Path:
@@ -37,6 +35,8 @@ def read_text(workspace: Workspace, path: str) -> str:
         raise ToolError(f"{path} does not exist")
     if not target.is_file():
         raise ToolError(f"{path} is not a file")
+    if target.stat().st_size > MOST_BYTES:
+        raise ToolError(f"{path} is larger than {MOST_BYTES >> 20} MiB")
     try:
         return target.read_text(encoding="utf-8")
     except UnicodeDecodeError as e:
@@ -55,7 +55,7 @@ def file_tools(workspace: Workspace, *, same_content_notice: bool, on_same: Call
     def write_file(path: str, content: str) -> str:
         target = resolve(workspace, path)
         data = content.encode("utf-8", errors="surrogatepass")
-        same = target.is_file() and target.read_bytes() == data
+        same = target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         text = f"wrote {len(content)} characters to {path}"
