@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.plots.style import INK, MARKERS, SERIES, figure, kind_words, nothing, one_kind, styled
+from analysis.plots.style import INK, MARKERS, SERIES, figure, folded, kind_words, nothing, one_kind, styled
 from analysis.tables.arms import arm_names
 
 BIG, SMALL = 50.0, 25.0
@@ -54,7 +54,9 @@ def reuse_after_clear(requests: pd.DataFrame) -> Figure:
     arms = arm_names(known)
     spread = np.random.default_rng(0)
     with styled():
-        drawn, (axes,) = figure(7.2, 3.7 + 0.2 * ((len(arms) + 1) // 2))
+        labels = [folded(f"{arm} (n = {(known['arm'] == arm).sum()})") for arm in arms]
+        lines = max((label.count("\n") + 1 for label in labels), default=1)
+        drawn, (axes,) = figure(7.2, 3.8 + 0.2 * lines * ((len(arms) + 1) // 2))
         axes.axhline(BIG, color=INK, linewidth=0.8, linestyle=":")
         for number, arm in enumerate(arms):
             rows = known[known["arm"] == arm]
@@ -70,7 +72,7 @@ def reuse_after_clear(requests: pd.DataFrame) -> Figure:
                 markeredgewidth=0.4,
                 markersize=5,
                 alpha=0.8,
-                label=f"{arm} (n = {len(rows)})",
+                label=labels[number],
             )
         for place, middle in ((0, cost.post_clear_median_pct), (1, cost.others_median_pct)):
             if middle is not None:
@@ -93,8 +95,8 @@ def reuse_after_clear(requests: pd.DataFrame) -> Figure:
             axes.set_xticks(
                 [0, 1],
                 [
-                    f"right after a clear (n = {cost.post_clear})\n{cost.post_clear_over_half} over half",
-                    f"other requests (n = {cost.others})\n{cost.others_under_quarter} under a quarter",
+                    f"right after a clear\nn = {cost.post_clear}, {cost.post_clear_over_half} over half",
+                    f"other requests\nn = {cost.others}, {cost.others_under_quarter} under a quarter",
                 ],
             )
             axes.set_xlim(-0.5, 1.65)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.patches import Patch
 from analysis.plots.style import FAINT, INK, MARKS, PARTS, PlotError, figure, one_kind, styled
 
 WIDEST = 60
+TITLE_WIDTH = 66  # characters of the title beside a plot of this width
 
 
 def window_use(requests: pd.DataFrame, events: list[dict[str, Any]] | None = None) -> Figure:
@@ -36,10 +38,10 @@ def window_use(requests: pd.DataFrame, events: list[dict[str, Any]] | None = Non
         if pd.notna(n_ctx):
             axes.axhline(top, color=INK, linewidth=1.2, linestyle="--")
             axes.text(
-                0.995,
+                0.005,
                 top * 1.012,
                 f"window {int(n_ctx)}",
-                ha="right",
+                ha="left",
                 va="bottom",
                 fontsize=8,
                 transform=axes.get_yaxis_transform(),
@@ -51,7 +53,8 @@ def window_use(requests: pd.DataFrame, events: list[dict[str, Any]] | None = Non
         axes.set_xlabel("step (one request each)")
         axes.set_ylabel("tokens in the slot")
         axes.set_title(
-            f"{first['arm']}, {first['task']}, seed {first['seed']}\nwindow use of {kind} run {first['run_id']}"
+            textwrap.fill(f"{first['arm']}, {first['task']}, seed {first['seed']}", TITLE_WIDTH)
+            + f"\nwindow use of {kind} run {first['run_id']}"
         )
         parts = [p for p in PARTS if _drawn(rows, p)]
         handles: list[Any] = [

@@ -20,7 +20,7 @@ def inspect_command(
     runs: Annotated[Path, typer.Argument(help="a run folder, or a folder of them")],
     dest: Annotated[Path, typer.Argument(help="a folder for the logs; it is made when it is not there")],
 ) -> None:
-    """Logs for Inspect's viewer (inspect view --log-dir DEST); needs the extra: pip install 'called-shot[inspect]'."""
+    """Logs for Inspect's viewer (inspect view --log-dir DEST); needs inspect-ai, which is the extra `inspect`."""
     from analysis.export_inspect import export
 
     written, left_out = export(runs, dest)
