@@ -37,7 +37,7 @@ def parse_command(
         else:
             _print(log)
     except LogError as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"calledshot: {error}", err=True)
         sys.exit(2)  # holds under any caller, also one that runs the app with standalone_mode off
 
 

@@ -49,4 +49,5 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path):
     result = runner.invoke(log_app, ["parse", str(tmp_path / "nowhere.log"), "--json"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("calledshot: ")
     assert "nowhere.log" in result.stderr
