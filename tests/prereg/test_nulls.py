@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pandas as pd
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from harness.prereg.cells import Cell
 from harness.prereg.data import build
 from harness.prereg.language import RUN_TABLES, evaluate, parse
+from harness.prereg.language.values import ANYTHING, Gap, Number, arithmetic, exactly
 from harness.prereg.predictions import Part, Prediction, Predictions
 from harness.prereg.verdicts import Verdict, judge
 
@@ -183,3 +185,12 @@ def test_a_row_that_may_be_outside_the_cells_decides_nothing_alone() -> None:
     judged = judge(predictions, {"runs": frame})["p"]
     assert judged.verdict is Verdict.UNDETERMINED
     assert "r1 is in the prediction's cells" in judged.why
+
+
+def test_no_bound_against_no_bound_is_open_for_the_reasons_that_left_it_open():
+    """Such numbers are not known; they are not too large."""
+    left, right = (Number(*ANYTHING, (Gap(f"{name} is not known"),)) for name in ("this", "that"))
+    found = arithmetic("-", left, right)
+    assert (found.low, found.high, found.undefined) == (*ANYTHING, False)
+    assert [str(reason) for reason in found.because] == ["this is not known", "that is not known"]
+    assert "too large" in str(arithmetic("-", exactly(math.inf), exactly(math.inf)).because[0])

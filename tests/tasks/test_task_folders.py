@@ -132,7 +132,7 @@ def test_the_study_comes_before_the_shipped_tasks(tmp_path):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(TaskError, match="task nothing: no such task; known are cart, stats, todo"):
+    with pytest.raises(TaskError, match="task nothing: no such task; known are cart, lending, stats, todo"):
         load_task("nothing")
     with pytest.raises(TaskError, match="no such task folder"):
         load_task(Path("/nowhere/at/all"))

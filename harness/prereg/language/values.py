@@ -149,6 +149,8 @@ def arithmetic(op: str, left: Number, right: Number) -> Number:
     operation: Callable[[float, float], float] = _OPERATIONS[op]
     corners = [operation(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     if any(math.isnan(corner) for corner in corners):
+        if because:  # no bound against no bound: open, for the reasons that left them open
+            return Number(*ANYTHING, because)
         return undefined(merge(because, (Gap("the numbers are too large to calculate with"),)))
     low, high = min(corners), max(corners)
     return Number(low, high, because if low != high else ())
