@@ -46,7 +46,14 @@ def models(env, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 def start(env: dict[str, str], folder: Path, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as stderr:
-        return subprocess.Popen([*COMMAND, "fetch", "tiny"], env=env, cwd=folder, stdout=stderr, stderr=stderr)
+        return subprocess.Popen(
+            [*COMMAND, "fetch", "tiny"], env=env, cwd=folder, stdout=stderr, stderr=stderr, preexec_fn=hear_interrupts
+        )
+
+
+def hear_interrupts() -> None:
+    """What a shell starts in the background ignores SIGINT, and so do its children: not so the command under test."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_until(true: Callable[[], bool]) -> None:

@@ -146,7 +146,13 @@ def test_killed_in_the_middle_the_sweep_goes_on_and_nothing_is_left(place, tmp_p
     asked = ["server=scripted", f"server.scenario={slow}", "task=cart", "finish=none", "seed=0,1"]
     command = [sys.executable, "-m", "harness", "run", *asked, "--study", str(place.study), "--runs", str(place.runs)]
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, text=True
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        # What a shell starts in the background ignores SIGINT, and so would the command under test.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not list(place.runs.rglob("events.jsonl")) and time.monotonic() < deadline:
