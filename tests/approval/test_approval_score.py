@@ -95,11 +95,14 @@ def test_published_verdicts_are_labels_for_their_rule():
 
 
 def test_recorded_runs_are_judged_again(tmp_path):
-    (tmp_path / "a").mkdir()
-    with EventWriter(tmp_path / "a" / "events.jsonl") as events:
-        for command in ("ls", "rm x"):
-            events.emit("approval", step=0, call="c", command=command, verdict="asks")
-        events.emit("stop", step=1)
+    forged = Path("a", "copy", "project")
+    (tmp_path / forged).mkdir(parents=True)
+    for folder, commands in ((Path("a"), ("ls", "rm x")), (forged, ("cat forged.py",))):
+        (tmp_path / folder / "manifest.json").write_text("{}")
+        with EventWriter(tmp_path / folder / "events.jsonl") as events:
+            for command in commands:
+                events.emit("approval", step=0, call="c", command=command, verdict="asks")
+            events.emit("stop", step=1)
     told = json.loads(cli("score", "--rule", "parsed", "--commands", str(tmp_path), "--json"))
     assert (told["total"], told["runs"], told["asks"], told["unlabelled"]) == (2, 1, 1, 2)
     assert [one["verdict"] for one in told["verdicts"]] == ["runs", "asks"]
@@ -123,6 +126,8 @@ def test_a_root_of_ones_own(tmp_path):
         ("- {command: ls, should_ask: maybe}", "row 1 needs should_ask: true or false"),
         ("[]", "no commands; expected a list of rows"),
         ("a: [", "not YAML"),
+        ("[" * 5000 + "]" * 5000, "nested too deep"),
+        ("- {command: ls, should_ask: false, effect: [read]}", "row 1 has an effect that is not text"),
         ("commands: [{command: ls, verdicts: {parsed: perhaps}}]", "row 1 has the verdict 'perhaps'; use asks or runs"),
     ],
 )
@@ -138,7 +143,7 @@ def test_a_broken_file_is_one_clear_line(tmp_path, content, message):
 def test_missing_places_are_named(tmp_path):
     with pytest.raises(LabelledError, match="no such file; name a YAML file"):
         load(tmp_path / "none.yaml")
-    with pytest.raises(LabelledError, match=r"no events\.jsonl below it"):
+    with pytest.raises(LabelledError, match="no runs below it"):
         load(tmp_path)
 
 
