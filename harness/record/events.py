@@ -79,6 +79,8 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
             if number == len(lines) - 1:
                 return
             raise EventError(f"{path}, line {number + 1}: not a JSON event") from e
+        if not isinstance(event, dict):
+            raise EventError(f"{path}, line {number + 1}: not a JSON event")
         if event.get("v") != VERSION:
             raise EventError(f"{path}, line {number + 1}: event format {event.get('v')}, this version reads {VERSION}")
         if event.get("i") != number:

@@ -6,6 +6,7 @@ started afresh and nothing of it is counted.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -105,14 +106,16 @@ def find_runs(root: Path) -> list[RunFolder]:
     """The run folders at or below `root` (those with a manifest), in the order of their paths.
 
     What lies in a run folder is not looked at: in the copy of a run that goes on, or was cut off, an agent may write what it likes.
+    A folder that can't be listed holds none.
     """
-    if not root.exists():
+    if not root.is_dir():
         raise RecordError(f"{root}: no such folder")
     found, todo = [], [root]
     while todo:
         folder = todo.pop()
         if (folder / MANIFEST).is_file():
             found.append(folder)
-        else:
+            continue
+        with contextlib.suppress(OSError):  # shut, or gone meanwhile
             todo += [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     return [RunFolder(folder) for folder in sorted(found)]

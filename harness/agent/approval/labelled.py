@@ -2,7 +2,8 @@
 
 Three shapes are read. A list of rows with `command` and `should_ask` (and `effect`, `why`: data/corpus.yaml). A mapping
 whose `commands` give `verdicts` by rule: the label is what that rule must say, so it holds for the rules named only. A
-folder of runs: every command their events.jsonl recorded as judged, without labels.
+folder of runs: every command their events.jsonl recorded as judged, without labels. Only run folders are read, not what an
+agent may have written into the copy of one.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import yaml
 
 from harness.record.events import read_events
+from harness.record.folder import EVENTS, find_runs
 
 
 class LabelledError(ValueError):
@@ -38,6 +40,8 @@ def load(path: Path, rule_name: str | None = None) -> list[Labelled]:
         raise LabelledError(f"{path}: no such file; name a YAML file of commands or a folder of runs") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabelledError(f"{path}: cannot be read ({error})") from None
+    except RecursionError:
+        raise LabelledError(f"{path}: nested too deep; expected a list of rows with command and should_ask") from None
     except yaml.YAMLError as error:
         raise LabelledError(f"{path}: not YAML ({' '.join(str(error).split())[:150]})") from None
     rows = told.get("commands") if isinstance(told, dict) else told
@@ -57,16 +61,19 @@ def _row(path: Path, number: int, row: Any, rule_name: str | None) -> Labelled:
         should_ask = None if verdict is None else verdict == "asks"
     elif not isinstance(should_ask, bool):
         raise LabelledError(f"{path}: row {number} needs should_ask: true or false (or verdicts by rule)")
-    return Labelled(row["command"], should_ask, row.get("effect"))
+    effect = row.get("effect")
+    if effect is not None and not isinstance(effect, str):
+        raise LabelledError(f"{path}: row {number} has an effect that is not text")
+    return Labelled(row["command"], should_ask, effect)
 
 
 def _recorded(folder: Path) -> list[Labelled]:
-    files = sorted(folder.rglob("events.jsonl"))
+    files = [place for run in find_runs(folder) if (place := run.path / EVENTS).is_file()]
     if not files:
-        raise LabelledError(f"{folder}: no events.jsonl below it; name a folder of runs or a YAML file of commands")
+        raise LabelledError(f"{folder}: no runs below it; name a folder of runs or a YAML file of commands")
     return [
         Labelled(event["command"], None)
         for file in files
         for event in read_events(file)
-        if event["event"] == "approval" and isinstance(event.get("command"), str)
+        if event.get("event") == "approval" and isinstance(event.get("command"), str)
     ]
