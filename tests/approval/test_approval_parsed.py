@@ -17,7 +17,8 @@ CORPUS = load(DATA / "corpus.yaml")
 OWN = load(DATA / "own_commands.yaml")
 HELD_OUT = load(DATA / "held_out.yaml")
 THIRD = load(DATA / "third_sample.yaml")
-ALL = CORPUS + OWN + HELD_OUT + THIRD
+FOURTH = load(DATA / "fourth_sample.yaml")
+ALL = CORPUS + OWN + HELD_OUT + THIRD + FOURTH
 parsed = rule("parsed")
 
 
@@ -32,7 +33,7 @@ def test_what_only_looks_runs(labelled):
     assert verdict.runs, verdict.reason
 
 
-@pytest.mark.parametrize(("commands", "most"), [(CORPUS, 0.15), (HELD_OUT, 0.03), (THIRD, 0)])
+@pytest.mark.parametrize(("commands", "most"), [(CORPUS, 0.15), (HELD_OUT, 0.03), (THIRD, 0), (FOURTH, 0)])
 def test_few_of_the_harmless_commands_ask(commands, most):
     harmless = [c for c in commands if not c.should_ask]
     asking = [c.command for c in harmless if not parsed.judge(c.command).runs]
