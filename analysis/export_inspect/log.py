@@ -1,57 +1,25 @@
-"""Run folders -> logs that Inspect's viewer opens: one log per experiment, kind, task and arm; one epoch per run.
-
-`logs` is a pure mapping to plain values in the form of Inspect's own log schema; `export` checks them against that schema and
-writes them, and needs inspect-ai (the extra `inspect`), which is imported there and nowhere else.
+"""Records -> Inspect's logs as plain values: which runs make one log, their samples, scores and usage.
 
 What has no place of its own in that schema stands in metadata: the whole run row, the marks of a message (cut, cleared at step
-n). Clears, refusals, guard marks, finish checks and the stop are info events. Input tokens are the evaluated ones; what came
-from the prompt cache is the cache read.
+n). Input tokens are the evaluated ones; what came from the prompt cache is the cache read.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from analysis.report.transcript import Block, transcript
-from analysis.tables.records import Record, Records, all_problems, folder_for, load, need_runs
+from analysis.export_inspect.events import events_of, stop_reason_of
+from analysis.export_inspect.messages import calls_of, message_of
+from analysis.report.transcript import transcript
+from analysis.tables.records import Record, Records
 from harness.record.slot import Event
 
 TARGET = "all hidden tests pass"
-STOPPED = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls"}
-EVENTS = ("response", "context", "approval", "guard", "finish_check", "note", "stop")
-
-
-class ExportError(ValueError):
-    """An export that can't be made; one line."""
-
-
-def export(runs: Path, dest: Path) -> tuple[list[Path], list[str]]:
-    """Writes the logs to `dest` and returns (their paths, one line for everything that was left out).
-
-    Raises:
-        ExportError: inspect-ai is not installed.
-        RecordError: no such folder, no finished run in it, or dest is no folder.
-    """
-    records = load(runs, short_arms=True)
-    need_runs(records, "to export")
-    try:
-        from inspect_ai.log import EvalLog, write_eval_log
-    except ImportError as e:
-        raise ExportError("inspect-ai is not installed; the extra has it: pip install 'called-shot[inspect]'") from e
-    folder_for(dest)
-    written = []
-    for name, document in logs(records).items():
-        path = dest / name
-        write_eval_log(EvalLog.model_validate(document), str(path))
-        written.append(path)
-    return written, list(all_problems(records))
 
 
 def logs(records: Records) -> dict[str, dict[str, Any]]:
@@ -68,7 +36,9 @@ def _log(runs: Sequence[Record]) -> tuple[str, dict[str, Any]]:
     experiment, kind, task, arm = _group(runs[0])
     manifest = runs[0].manifest
     name = f"{experiment}/{task}"
-    number = hashlib.sha256("\n".join(str(r.row.get("run_id")) for r in runs).encode()).hexdigest()[:22]
+    # Of what stays the same when more seeds come: a second export to the same folder replaces the log.
+    same = (experiment, kind, task, str(runs[0].result.get("arm")))
+    number = hashlib.sha256("\n".join(same).encode()).hexdigest()[:22]
     started = min(_started(r) for r in runs)
     ended = max(_ended(r) for r in runs)
     samples = [_sample(run, epoch) for epoch, run in enumerate(runs, 1)]
@@ -124,12 +94,22 @@ def _sample(record: Record, epoch: int) -> dict[str, Any]:
         "output": _output(record.events, messages, model) | {"usage": usage},
         "scores": _grades(row),
         "metadata": dict(row),
-        "events": _events(record),
+        "events": events_of(record.events, model, _started(record)),
         "model_usage": {model: usage},
         "started_at": _iso(_started(record)),
         "completed_at": _iso(_ended(record)),
         "total_time": row.get("seconds"),
+        "limit": _limit(record, start),
     }
+
+
+def _limit(record: Record, start: Event) -> dict[str, Any] | None:
+    """The limit that ended the run, where one did: the window or the number of steps."""
+    settings = record.manifest.get("settings") or {}
+    steps = (settings.get("agent") or {}).get("max_steps")
+    limits = {"context_exhausted": ("context", start.get("n_ctx")), "step_limit": ("turn", steps)}
+    kind, limit = limits.get(str(record.row.get("stop_reason")), (None, None))
+    return None if limit is None else {"type": kind, "limit": limit}
 
 
 def _messages(events: Sequence[Event]) -> list[dict[str, Any]]:
@@ -140,41 +120,12 @@ def _messages(events: Sequence[Event]) -> list[dict[str, Any]]:
     found = []
     for number, (event, block) in enumerate(zip(sources, blocks, strict=True)):
         message = event.get("message") or {}
-        calls = [_call(c, f"{number}-{i}") for i, c in enumerate(message.get("tool_calls") or ())]
+        calls = calls_of(message, str(number))
         names |= {c["id"]: c["function"] for c in calls}
-        found.append(_message(message, block, event.get("step"), calls, names))
+        facts = {"step": event.get("step"), "marks": "; ".join(block.marks)}
+        metadata = {k: v for k, v in facts.items() if v not in (None, "")}
+        found.append(message_of(message, functions=names, calls=calls, metadata=metadata))
     return found
-
-
-def _message(
-    message: dict[str, Any], block: Block, step: int | None, calls: list[dict[str, Any]], names: dict[str, str]
-) -> dict[str, Any]:
-    role = message.get("role") or "assistant"
-    thinking = message.get("reasoning_content") or message.get("reasoning")
-    content: Any = message.get("content") or ""
-    if thinking:
-        content = [{"type": "reasoning", "reasoning": thinking}, {"type": "text", "text": content}]
-    made = {"role": role, "content": content, "metadata": {"step": step, "marks": list(block.marks)}}
-    if role == "assistant" and calls:
-        made["tool_calls"] = calls
-    if role == "tool":
-        made |= {"tool_call_id": message.get("tool_call_id"), "function": names.get(str(message.get("tool_call_id")))}
-    return made
-
-
-def _call(call: dict[str, Any], number: str) -> dict[str, Any]:
-    """A call of a conversation's message or of a response; arguments that are no JSON object stay as text."""
-    function = call.get("function") or call
-    text = function.get("arguments") or "{}"
-    error = None
-    try:
-        arguments = json.loads(text)
-    except ValueError as e:
-        arguments, error = {"text": text}, f"not JSON ({e})"
-    if not isinstance(arguments, dict):
-        arguments, error = {"text": text}, "not a JSON object"
-    name = str(function.get("name") or "")
-    return {"id": call.get("id") or number, "function": name, "arguments": arguments, "parse_error": error}
 
 
 def _output(events: Sequence[Event], messages: Sequence[dict[str, Any]], model: str) -> dict[str, Any]:
@@ -182,10 +133,7 @@ def _output(events: Sequence[Event], messages: Sequence[dict[str, Any]], model: 
     responses = [e for e in events if e["event"] == "response" and e.get("message")]
     if last is None or not responses:
         return {"model": model, "choices": []}
-    reason = STOPPED.get(str(responses[-1].get("finish_reason")), "unknown")
-    if responses[-1].get("outcome") == "cut":
-        reason = "model_length" if responses[-1].get("kind") == "window" else "max_tokens"
-    return {"model": model, "choices": [{"message": last, "stop_reason": reason}]}
+    return {"model": model, "choices": [{"message": last, "stop_reason": stop_reason_of(responses[-1])}]}
 
 
 def _grades(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -194,11 +142,18 @@ def _grades(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
     passed, total = row.get("hidden_passed"), row.get("hidden_total")
     words = f"{passed} of {total} hidden tests pass; ended: {row.get('ended_how')}"
     if row.get("solved") is not None:
-        grades["solved"] = {"value": "C" if row["solved"] else "I", "explanation": words}
+        grades["solved"] = {
+            "value": "C" if row["solved"] else "I",
+            "answer": f"{row.get('ended_how')}, {passed} of {total}",
+            "explanation": words,
+        }
     if passed is not None and total:
         grades["hidden_tests"] = {"value": passed / total, "explanation": words}
     if row.get("false_completion") is not None:
-        grades["false_completion"] = {"value": int(row["false_completion"])}
+        grades["false_completion"] = {
+            "value": int(row["false_completion"]),
+            "explanation": "declared done and not solved",
+        }
     return grades
 
 
@@ -213,26 +168,6 @@ def _scores(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             metric = "accuracy" if name == "solved" else "mean"
             metrics = {metric: {"name": metric, "value": sum(values) / len(values)}}
             found.append({"name": name, "scorer": name, "scored_samples": len(values), "metrics": metrics})
-    return found
-
-
-def _events(record: Record) -> list[dict[str, Any]]:
-    """What is no message, in words, at the time it happened."""
-    found = []
-    for event in record.events:
-        if event["event"] not in EVENTS or _dropped(event):
-            continue
-        for block in transcript([event | {"after": []} if event["event"] == "context" else event]):
-            if block.kind == "event":
-                found.append(
-                    {
-                        "event": "info",
-                        "source": "calledshot",
-                        "timestamp": _iso(_started(record) + timedelta(seconds=event["t"])),
-                        "working_start": event["t"],
-                        "data": {"what": block.title, "text": block.text},
-                    }
-                )
     return found
 
 
