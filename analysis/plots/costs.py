@@ -37,7 +37,7 @@ TOKENS = ("new", "recomputed", "generated")
 
 
 def tokens_by_arm(runs: pd.DataFrame) -> Figure:
-    """Two panels: every run's evaluated tokens as a dot with the arm's median, and the medians of their parts."""
+    """Two panels: every run's evaluated tokens as a dot with the arm's median, and the means of their parts."""
     kind = one_kind(runs)
     arms = arm_names(runs)
     with styled():
@@ -79,14 +79,15 @@ def paired_differences(runs: pd.DataFrame, pairs: Sequence[tuple[str, str]], col
     """
     kind = one_kind(runs)
     with styled():
-        drawn, (axes,) = figure(7.2, 1.3 + 0.55 * max(1, len(pairs)))
+        labels = [pair_label(a, b) for a, b in pairs]
+        lines = sum(max(2, label.count("\n") + 1) for label in labels)
+        drawn, (axes,) = figure(7.2, 1.3 + max(0.55 * max(1, len(pairs)), 0.2 * lines))
         axes.grid(False, axis="y")
         axes.grid(axis="x")
         axes.axvline(0, color=INK, linewidth=1)
-        labels, drawn_any = [], False
+        drawn_any = False
         for y, (a, b) in enumerate(pairs):
             found = paired_difference(runs, column, a, b)
-            labels.append(f"{folded(b)}\n{folded('minus ' + a)}")
             if found.n == 0:
                 axes.text(0, y, "no pairs", ha="center", va="center", color=FAINT, backgroundcolor="white", fontsize=8)
                 continue
@@ -118,6 +119,16 @@ def paired_differences(runs: pd.DataFrame, pairs: Sequence[tuple[str, str]], col
             axes.set_xticks([0])
         axes.set_title(f"Paired differences ({kind_words(kind, len(runs))})")
     return drawn
+
+
+def pair_label(a: str, b: str) -> str:
+    """`b minus a`, and what both arms have in common named once, where each has something of its own."""
+    first, second = a.split(), b.split()
+    common = [word for word in second if word in first]
+    own_a, own_b = ([word for word in arm if word not in common] for arm in (first, second))
+    if not common or not own_a or not own_b:
+        return f"{folded(b)}\n{folded('minus ' + a)}"
+    return f"{folded(' '.join(own_b))}\n{folded('minus ' + ' '.join(own_a))}\n{folded('(' + ' '.join(common) + ')')}"
 
 
 def _dots(axes: Axes, runs: pd.DataFrame, arms: Sequence[str], column: str, label: str) -> None:

@@ -98,8 +98,9 @@ def kind_words(kind: str, n: int, what: str = "run") -> str:
 
 
 def folded(name: str) -> str:
-    """An arm's name on as many lines as it takes beside a plot."""
-    return textwrap.fill(name, LABEL_WIDTH, break_long_words=False)
+    """An arm's name on as many lines as it takes beside a plot; `(n = 3)` stays in one piece."""
+    held = name.replace(" = ", "\u00a0=\u00a0")
+    return textwrap.fill(held, LABEL_WIDTH, break_long_words=False).replace("\u00a0", " ")
 
 
 def nothing(axes: Axes, why: str) -> None:

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 from analysis.plots.style import FAINT, INK, MARKS, PARTS, PlotError, figure, one_kind, styled
 
 WIDEST = 60
+CUT_BY = {"window": "by the window", "limit": "by the reply limit", "unparsed": "not readable"}
 TITLE_WIDTH = 66  # characters of the title beside a plot of this width
 
 
@@ -37,20 +38,15 @@ def window_use(requests: pd.DataFrame, events: list[dict[str, Any]] | None = Non
         top = float(n_ctx) if pd.notna(n_ctx) else float(rows["total"].max(skipna=True) or 1)
         if pd.notna(n_ctx):
             axes.axhline(top, color=INK, linewidth=1.2, linestyle="--")
-            axes.text(
-                0.005,
-                top * 1.012,
-                f"window {int(n_ctx)}",
-                ha="left",
-                va="bottom",
-                fontsize=8,
-                transform=axes.get_yaxis_transform(),
-            )
+            # Beside the plot: above the line the marks stand.
+            place = axes.get_yaxis_transform()
+            axes.text(1.01, top, f"window {int(n_ctx)}", ha="left", va="center", fontsize=8, transform=place)
         marks = _marks(axes, rows, events or [], top)
         axes.set_ylim(0, top * 1.22)
         axes.set_xlim(-0.7, len(rows) - 0.3)
         _step_ticks(axes, rows)
-        axes.set_xlabel("step (one request each)")
+        again = bool((rows["attempt"] > 0).fillna(False).any())
+        axes.set_xlabel(f"step (one request each{', sent again where it was refused' if again else ''})")
         axes.set_ylabel("tokens in the slot")
         axes.set_title(
             textwrap.fill(f"{first['arm']}, {first['task']}, seed {first['seed']}", TITLE_WIDTH)
@@ -108,10 +104,11 @@ def _marks(axes: Axes, rows: pd.DataFrame, events: list[dict[str, Any]], top: fl
         if not points:
             continue
         marker, colour, label = MARKS[name]
+        number = _cuts(rows) if name == "cut" else str(len(points))
         if name == "clear":
             for x, _ in points:
                 axes.axvline(x, ymax=1.12 / 1.22, color=colour, linewidth=1.6, linestyle=":")
-            handles += axes.plot([], [], color=colour, linewidth=1.6, linestyle=":", label=f"{label} ({len(points)})")
+            handles += axes.plot([], [], color=colour, linewidth=1.6, linestyle=":", label=f"{label} ({number})")
         else:
             x, y = [p[0] for p in points], [p[1] * top for p in points]
             handles += axes.plot(
@@ -122,9 +119,15 @@ def _marks(axes: Axes, rows: pd.DataFrame, events: list[dict[str, Any]], top: fl
                 markeredgecolor=INK,
                 markersize=7,
                 linestyle="none",
-                label=f"{label} ({len(points)})",
+                label=f"{label} ({number})",
             )
     return handles
+
+
+def _cuts(rows: pd.DataFrame) -> str:
+    """`2 by the window, 1 by the reply limit`."""
+    kinds = rows.loc[rows["cut"].fillna(False), "cut_kind"].value_counts(dropna=False)
+    return ",\n".join(f"{n} {CUT_BY.get(kind, 'cut')}" for kind, n in kinds.items())
 
 
 def _before(rows: pd.DataFrame, event: dict[str, Any]) -> float:

@@ -162,5 +162,5 @@ def listing(items: Iterable[str]) -> str:
 
 
 def pairs(caption: str, values: Mapping[str, Any]) -> str:
-    """A two-column table."""
-    return table(caption, ["what", "value"], list(values.items()))
+    """A two-column table; values of all kinds stand below one another, so all of them as words."""
+    return table(caption, ["what", "value"], [(k, v if v is None else plain(v)) for k, v in values.items()])

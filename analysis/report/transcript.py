@@ -42,13 +42,15 @@ def transcript(events: Iterable[Event]) -> list[Block]:
         handler = getattr(writer, f"on_{event['event']}", None)
         if handler is not None:
             handler(event)
-    return writer.blocks
+    return [*writer.blocks, *writer.late]
 
 
 class _Writer:
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.shown: list[Block | None] = []  # the block of every message of the conversation as it is now
+        self.late: list[Block] = []  # what happened between a reply and the message made of it: it is shown behind it
+        self.replied = False
         self.cut: Event | None = None
         self.numbers = ""
 
@@ -64,10 +66,14 @@ class _Writer:
             self.numbers = ""
         self.blocks.append(block)
         self.shown.append(block)
+        if role == "assistant":
+            self.blocks += self.late
+            self.late, self.replied = [], False
 
     def on_response(self, event: Event) -> None:
         outcome = event.get("outcome")
         self.numbers = _numbers(event)
+        self.replied = outcome == "reply" or (outcome == "cut" and not event.get("dropped"))
         if outcome == "overflow":
             self._event(event, "refused as larger than the window", str(event.get("error") or ""), ["overflow"])
         elif outcome == "server_error":
@@ -99,7 +105,9 @@ class _Writer:
             what, mark = "clear that found nothing to clear", "nothing cleared"
         else:
             what, mark = f"clear: {changed} message{'' if changed == 1 else 's'} changed", "clear"
-        self._event(event, f"{what} ({event.get('policy')})", str(event.get("reason") or ""), [mark])
+        place = self.late if self.replied and event.get("when") == "after_reply" else self.blocks
+        title = self._title(event, f"{what} ({event.get('policy')})")
+        place.append(Block("event", title, str(event.get("reason") or ""), [mark]))
 
     def on_approval(self, event: Event) -> None:
         if event.get("verdict") == "asks":

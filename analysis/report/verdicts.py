@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from analysis.report.html import paragraph, plain, table
 
 Verdict = Mapping[str, Any]
-LONGEST = 240
+LONGEST = 160
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
@@ -23,11 +24,18 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
         for v in verdicts
     ]
     head = ["id", "prediction", "verdict", "written down", "why"]
-    return table("Predictions and their verdicts", head, rows, raw=(2, 4), cards=True) + paragraph(
+    caption = f"Predictions and their verdicts: {tally(verdicts)}"
+    return table(caption, head, rows, raw=(2, 4), cards=True) + paragraph(
         "Registered: committed before the first run. Late: written down when runs were there already. Held in wording only: true "
         "as written, but not in the meaning that was stated with it. Undetermined: the runs do not hold what it takes.",
         "small",
     )
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    """`5 held, 1 failed, 1 undetermined`: the verdicts that occur, most frequent first."""
+    counts = Counter(str(v.get("verdict")).replace("_", " ") for v in verdicts)
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
 
 
 def because(verdict: Verdict) -> str:

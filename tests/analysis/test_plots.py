@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from recorded_runs import Recorder, clearing_run, quick_grid, solved_run
 
 from analysis.plots.cache import reuse_after_clear
-from analysis.plots.costs import paired_differences, seconds_by_arm, tokens_by_arm
+from analysis.plots.costs import pair_label, paired_differences, seconds_by_arm, tokens_by_arm
 from analysis.plots.outcomes import done_by_solved, hidden_tests
 from analysis.plots.scoreboard import VERDICTS, scoreboard
-from analysis.plots.style import PARTS, PlotError, png
+from analysis.plots.style import PARTS, PlotError, folded, png
 from analysis.plots.window import window_use
 from analysis.report.figures import comparable, telling_runs
 from analysis.tables import load, requests, runs
@@ -73,8 +73,33 @@ def test_the_window_figure_stacks_to_the_totals(tmp_path: Path) -> None:
         tops[middle] = max(tops.get(middle, 0), bar.get_y() + bar.get_height())
     assert list(tops.values()) == pytest.approx(rows["total"].astype(float).tolist())
     said = words(figure)
-    for expected in ("clear (2)", "cut reply (1)", "tests put back (1)", "window 2048", PARTS["recomputed"][2]):
+    for expected in (
+        "clear (2)",
+        "cut reply (1 by the window)",
+        "tests put back (1)",
+        "window 2048",
+        PARTS["recomputed"][2],
+    ):
         assert expected in said
+
+
+def test_kinds_of_cuts_are_told_apart(tmp_path: Path) -> None:
+    records = load(clearing_run(tmp_path).path.parent)
+    rows = requests(records)
+    rows.loc[0, ["cut", "cut_kind"]] = [True, "limit"]
+    rows.loc[1, ["cut", "cut_kind"]] = [True, "limit"]
+    said = words(window_use(rows, records.runs[0].events))
+    assert "cut reply (2 by the reply limit,\n1 by the window)" in said
+    assert "sent again" not in said
+    rows.loc[2, "attempt"] = 1
+    assert "step (one request each, sent again where it was refused)" in words(window_use(rows))
+
+
+def test_a_pair_names_what_differs_first_and_what_is_common_once() -> None:
+    assert pair_label("part2 4K", "part3 4K") == "part3\nminus part2\n(4K)"
+    assert pair_label("part3 4K", "part3 4K gate=none") == "part3 4K gate=none\nminus part3 4K"
+    assert pair_label("a", "b") == "b\nminus a"
+    assert folded("part2 32K advice=True on (n = 4)") == "part2 32K advice=True on\n(n = 4)"
 
 
 def test_a_request_without_a_known_split_is_drawn_as_evaluated(tmp_path: Path) -> None:

@@ -162,6 +162,19 @@ def test_transcripts_mark_cuts_clears_and_guards(tmp_path: Path) -> None:
     assert titles[-1].endswith("stop: step_limit")
 
 
+def test_a_clear_after_a_reply_stands_behind_that_reply(tmp_path: Path) -> None:
+    events = list(read_events(clearing_run(tmp_path).events))
+    clear = next(i for i, e in enumerate(events) if e["event"] == "context")
+    late = events[clear] | {"when": "after_reply", "step": 3}
+    reply = next(i for i, e in enumerate(events) if e["event"] == "response" and e["step"] == 3)
+    moved = [*events[:clear], *events[clear + 1 : reply + 1], late, *events[reply + 1 :]]
+    titles = [b.title for b in transcript(moved)]
+    at = titles.index("step 3: clear: 2 messages changed (published)")
+    assert titles[at - 1] == "step 3: model"
+    # A run that was broken off between the two still shows the clear.
+    assert transcript(moved[: reply + 1])[-1].title == "step 3: clear: 2 messages changed (published)"
+
+
 def test_what_a_model_wrote_can_not_become_part_of_the_page(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
     run = Recorder(tmp_path, task=evil, agent="part2")
@@ -299,6 +312,8 @@ def test_why_a_verdict_is_what_it_is() -> None:
     assert "run a: clears=0" in page
     assert "&lt;w&gt;" in page
     assert because({"verdict": "held", "reason": "as stated"}) == "as stated"
+    three = [{"id": str(i), "verdict": v} for i, v in enumerate(("failed", "held_in_wording_only", "failed"))]
+    assert "their verdicts: 2 failed, 1 held in wording only" in verdict_table(three)
 
 
 def test_arms_stand_in_reading_order_everywhere(written: tuple[Path, Path]) -> None:
