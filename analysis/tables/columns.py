@@ -64,6 +64,7 @@ RUN = _columns(
     ("stopped_with_400", B, "the run ended on such a refusal (context_exhausted is an end of its own)"),
     ("stopped_with_500", B, "the run ended on a server's 500"),
     ("clears", I, "times old content was cleared, clears of nothing included"),
+    ("clears_at_least", I, "the same of a run; of the articles' runs the lower bound they state"),
     ("cleared_messages", I, "messages changed by all clears"),
     ("cleared_nothing", I, "clears that changed no message"),
     ("first_clear_after_cut", B, "the first clear came only after a cut reply; null without a clear"),
@@ -114,6 +115,9 @@ RUN = _columns(
 
 ARM = ("experiment", "kind", "arm", "agent", "n_ctx", "policy", "model", "seed", "task")
 _ARM = {"run_id": RUN["run_id"]} | {name: RUN[name] for name in ARM}
+
+# Columns that only repeat another of the same row, so that a claim on the articles' facts judges own runs as well.
+REPEATED = {"clears_at_least": "clears"}
 
 REQUEST = _ARM | _columns(
     ("step", I, "number of the step, from 0"),

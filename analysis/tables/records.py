@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.tables.columns import ARM, RUN
+from analysis.tables.columns import ARM, REPEATED, RUN
 from analysis.tables.frame import TableError, frame
 from analysis.tables.labels import short_labels
 from harness.record.events import EventError, read_events
@@ -26,8 +26,9 @@ class Record:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The row of the run table: result.json, the arm under its shorter name where it has one."""
-        return self.result if self.label is None else self.result | {"arm": self.label}
+        """The row of the run table: result.json, repeated columns, the arm under its shorter name where it has one."""
+        row = self.result | {name: self.result.get(other) for name, other in REPEATED.items()}
+        return row if self.label is None else row | {"arm": self.label}
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.tables.columns import RUN
+from analysis.tables.columns import REPEATED, RUN
 from analysis.tables.frame import frame
 from analysis.tables.records import Record, Records, Source, all_problems, load
 from harness.record.summary import summarise
@@ -29,7 +29,7 @@ def differences(records: Records) -> list[dict[str, Any]]:
 def _differences(record: Record) -> list[dict[str, Any]]:
     derived = summarise(record.manifest, record.events, record.grading)
     found = []
-    for column in RUN:
+    for column in (c for c in RUN if c not in REPEATED):
         stored, again = record.result.get(column), derived.get(column)
         if stored != again or type(stored) is not type(again):
             found.append({"run_id": record.result.get("run_id"), "column": column, "stored": stored, "derived": again})

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
+from recorded_runs import clearing_run
 
 from analysis.plots.cache import clear_cost
+from analysis.tables import runs
 from analysis.tables.arms import summaries
 from analysis.tables.columns import RUN
 from analysis.tables.published import published_runs
@@ -49,6 +52,19 @@ def test_unknown_shares_are_left_out() -> None:
     table = rows()
     table.loc[0, "evaluated_pct"] = pd.NA
     assert clear_cost(table).post_clear == 25
+
+
+def test_every_fact_that_a_run_folder_can_answer_is_a_column_of_own_runs(tmp_path: Path) -> None:
+    """The names of the facts as the data lists them, so that one claim judges both."""
+    names = set(yaml.safe_load(DATA.read_text(encoding="utf-8"))["columns"])
+    assert names - set(RUN) == set()
+    folder = clearing_run(tmp_path)
+    own = runs(folder.path)
+    known = {name for name in names if own[name].notna().all()}
+    # Not asked in this run: no decision model, no finish check.
+    assert names - known == {"outside_path_flagged", "finish_check_passed"}
+    assert own["clears_at_least"].tolist() == own["clears"].tolist() == [2]
+    assert runs(folder.path, check=True).attrs["differences"] == []
 
 
 def test_the_articles_runs_in_our_columns() -> None:

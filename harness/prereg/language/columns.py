@@ -97,7 +97,7 @@ _GROUPS = {
 _IN_ANY_ORDER = ("ended_how", "false_finish", "finish_check_passed", "hidden_passed", "cleared_messages")
 PUBLISHED_TABLES = Schema(
     {
-        "runs": {**_RUN_TABLES["runs"], "clears_at_least": COUNT},
+        "runs": _RUN_TABLES["runs"],
         "groups": _GROUPS,
         "any_order": {
             "group": TEXT,
