@@ -35,7 +35,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 
 bench: $(READY)
-	for each in tests/bench/*.py; do $(BIN)/python $$each || exit 1; done
+	for each in $$(cd tests/bench && ls *.py); do $(BIN)/python -m tests.bench.$${each%.py} || exit 1; done
 
 # --no-header and the two --no-emit options keep every address out of the locks.
 COMPILE = uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11

@@ -6,13 +6,14 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.record.conversation import Message
 from harness.serving.pieces import PieceTokens
 
 Render = Callable[[list[Message], list[dict[str, Any]] | None], str | None]
 Wire = Callable[[Sequence[Message]], list[Message]]
+T = TypeVar("T")
 SENTINEL = "held"
 RECENT = 6
 
@@ -30,23 +31,28 @@ class Prompts:
     render: Render
     pieces: PieceTokens
     _wired: dict[int, tuple[Message, Message]] = field(default_factory=dict)
-    _recent: deque[tuple[list[Message], list[int]]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _texts: deque[tuple[list[Message], str]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _ids: deque[tuple[list[Message], list[int]]] = field(default_factory=lambda: deque(maxlen=RECENT))
     _closings: dict[str, str] = field(default_factory=dict)
 
     def ids(self, messages: Sequence[Message]) -> list[int]:
         """The prompt's token ids. Raises PromptError for a list that can't be rendered."""
-        for known, ids in self._recent:
-            if len(known) == len(messages) and all(a is b for a, b in zip(known, messages, strict=True)):
-                return ids
-        ids = self._tokens(self.text(messages))
-        self._recent.append((list(messages), ids))
+        ids = _known(self._ids, messages)
+        if ids is None:
+            ids = self._tokens(self.text(messages))
+            self._ids.append((list(messages), ids))
         return ids
 
     def count(self, messages: Sequence[Message]) -> int:
         return len(self.ids(messages))
 
     def text(self, messages: Sequence[Message]) -> str:
-        return self._rendered(self._sent(messages))
+        """The prompt as the template renders it. Raises PromptError as ids() does."""
+        text = _known(self._texts, messages)
+        if text is None:
+            text = self._rendered(self._sent(messages))
+            self._texts.append((list(messages), text))
+        return text
 
     def _rendered(self, sent: list[Message]) -> str:
         text = self.render(sent, self.tools)
@@ -89,6 +95,14 @@ class Prompts:
             for message, sent in zip(part, self.wire(part), strict=True):
                 self._wired[id(message)] = (message, sent)
         return [self._wired[id(m)][1] for m in messages]
+
+
+def _known(recent: deque[tuple[list[Message], T]], messages: Sequence[Message]) -> T | None:
+    """What was worked out for this very list of messages a moment ago."""
+    for known, made in recent:
+        if len(known) == len(messages) and all(a is b for a, b in zip(known, messages, strict=True)):
+            return made
+    return None
 
 
 def _next(reply: Message) -> Message:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from analysis.server_log.document import write_json
 from analysis.server_log.errors import LogError
 from analysis.server_log.parser import LogStream, stream
 from analysis.server_log.rows import RequestRow
+from harness.agent.approval.answer import printable
 
 log_app = typer.Typer(help="Read llama-server logs.", no_args_is_help=True)
 
@@ -41,32 +40,37 @@ def parse_command(
         sys.exit(2)  # holds under any caller, also one that runs the app with standalone_mode off
 
 
-COLUMNS = ("slot", "task", "prompt", "cached", "read", "written", "prompt ms", "eval ms", "status")
+COLUMNS = {
+    "slot": 6,
+    "task": 9,
+    "prompt": 8,
+    "cached": 8,
+    "read": 8,
+    "written": 8,
+    "prompt ms": 11,
+    "eval ms": 11,
+}
+"""Widths: a row is printed as soon as it is known, so that a log of any size takes no more memory than a small one."""
 
 
 def _print(log: LogStream) -> None:
-    console = Console()
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        caption="~ follows by arithmetic; - the log does not say",
-        caption_justify="left",
-    )
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "status" else "right", no_wrap=True)
-    errors: list[str] = []
     rows = 0
     for row in log:
+        if not rows:
+            sys.stdout.write(_line(COLUMNS, "status") + "\n")
         rows += 1
-        table.add_row(*_cells(row))
+        *cells, status = _cells(row)
+        sys.stdout.write(_line(cells, status) + "\n")
         if row.error:
-            errors.append(f"task {row.task}: {row.error}")
-    console.print(table)
-    for error in errors:
-        console.print(error, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"{rows} requests, era {log.era or 'unknown'}, wrapper {log.wrapper}", highlight=False, markup=False)
+            sys.stdout.write(f"    task {row.task}: {printable(row.error)}\n")
+    sys.stdout.write(f"{rows} requests, era {log.era or 'unknown'}, wrapper {log.wrapper}\n")
+    sys.stdout.write("~ follows by arithmetic; - the log does not say\n")
     for warning in log.warnings:
         typer.echo(f"warning: {warning}", err=True)
+
+
+def _line(cells: Iterable[str], status: str) -> str:
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True)) + f"  {status}"
 
 
 def _cells(row: RequestRow) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the recording proxy adds to one request: python tests/bench/proxy.py [ROUNDS]
+"""What the recording proxy adds to one request: ``python -m tests.bench.proxy``
 
 The same requests go in turn, over a connection each, to the double directly and the whole way of an agent in a sandbox: the
 forwarder's process, the Unix socket, the proxy. The copy that is looked at holds 20 small files. Prints medians and ninth deciles
@@ -7,12 +7,12 @@ in milliseconds; at most 3 ms at the median is what the design allows.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import http.client
 import json
 import multiprocessing
 import socket
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -87,4 +87,6 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=200, help="requests of each size and way")
+    main(options.parse_args().rounds)

@@ -1,12 +1,11 @@
-"""What a command costs: a plain subprocess, the persistent sandbox, and a sandbox of its own, taken in turn.
+"""What a command costs: a plain subprocess, the persistent sandbox, one of its own: ``python -m tests.bench.sandbox``
 
-    python tests/bench/sandbox.py [ROUNDS]
-
-The three are measured side by side, so that other work on the machine weighs on all of them alike.
+The three are taken in turn, so that other work on the machine weighs on all of them alike.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -47,7 +46,7 @@ def main(rounds: int) -> None:
         for command in ("true", "python -c pass"):
             ways = {
                 "plain": lambda c=command: subprocess.run(
-                    ["bash", "-c", c], capture_output=True, stdin=subprocess.DEVNULL, check=True
+                    ["bash", "-c", c], env=PLAIN, capture_output=True, stdin=subprocess.DEVNULL, check=True
                 ),
                 "persistent": lambda c=command: kept.run(c, timeout_s=30),
                 "own sandbox": lambda c=command: fresh(c),
@@ -67,4 +66,6 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=100, help="commands of each kind and way")
+    main(options.parse_args().rounds)

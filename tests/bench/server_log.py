@@ -2,19 +2,20 @@
 
 For every log format a file is written and read three ways: line by line without parsing, by this package's stream,
 and by kvprof 0.2.0 (a parser of the newest format on the Python index) where an interpreter has it: name one with
-``--kvprof PYTHON``, so that it need not be installed here. ``--memory MB`` adds the peak memory of reading one large
-file in a process of its own. Processor time, best of ``--repeat`` runs.
+``--kvprof PYTHON``, so that it need not be installed here. ``--memory MB`` adds the peak memory of `calledshot log parse`
+on one large file. Processor time, best of ``--repeat`` runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 
 from analysis.server_log import stream
@@ -32,19 +33,24 @@ for _ in range(int(sys.argv[2])):
     best = min(best, time.process_time() - start)
 print(best, len(tasks))
 """
-READ = "import sys; from analysis.server_log import stream; print(sum(1 for _ in stream(sys.argv[1])))"
+READ = "import sys; from harness.cli.main import app; app(['log', 'parse', *sys.argv[1:]])"
+BLOCK_MB = 5
 
 
-def write(path: Path, form: Format, megabytes: float, *, slots: int = 1) -> None:
-    """A log of one request after the other."""
-    size, task = 0, 0
+def write(path: Path, forms: Sequence[Format], megabytes: float, *, slots: int = 1) -> None:
+    """A log of one request after the other; of several formats, a few megabytes of each in turn."""
+    size, task = 0.0, 0
     with path.open("w", newline="\n") as file:
-        while size < megabytes * 1e6:
-            spec = Spec(task % slots, task, task % 3000, 24, 52, 410.1, 2600.0)
-            text = "\n".join(form.write(spec)) + "\n"
-            file.write(text)
-            size += len(text)
-            task += 53
+        for form in cycle(forms):
+            most = min(size + BLOCK_MB * 1e6, megabytes * 1e6) if len(forms) > 1 else megabytes * 1e6
+            while size < most:
+                spec = Spec(task % slots, task, task % 3000, 24, 52, 410.1, 2600.0)
+                text = "\n".join(form.write(spec)) + "\n"
+                file.write(text)
+                size += len(text)
+                task += 53
+            if size >= megabytes * 1e6:
+                return
 
 
 def best(action: Callable[[], object], repeat: int) -> float:
@@ -80,7 +86,7 @@ def speeds(folder: Path, megabytes: float, repeat: int, python: str) -> None:
     print(f"{'format':<18}{'lines':>10}{'parsed':>10}{'kvprof':>10}")
     for form in FORMATS:
         path = folder / "bench.log"
-        write(path, form, megabytes)
+        write(path, [form], megabytes)
         size = path.stat().st_size / 1e6
         plain = size / best(lambda path=path: lines_only(path), repeat)
         ours = size / best(lambda path=path: parsed(path), repeat)
@@ -91,12 +97,20 @@ def speeds(folder: Path, megabytes: float, repeat: int, python: str) -> None:
 
 def memory(folder: Path, megabytes: float) -> None:
     path = folder / "large.log"
-    write(path, next(form for form in FORMATS if form.name == "E"), megabytes, slots=4)
-    start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{megabytes:g} MB of E: {int(done.stdout)} rows in {seconds:.1f} s, peak {peak:.0f} MiB resident")
+    write(path, FORMATS, megabytes, slots=4)
+    for form in ("--json", "a table"):
+        argv = [sys.executable, "-c", READ, str(path), *([form] if form == "--json" else [])]
+        with (folder / "rows").open("w") as out:
+            start = time.perf_counter()
+            child = subprocess.Popen(argv, stdout=out)
+            _, status, used = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        rows = sum(1 for line in (folder / "rows").open() if " ok" in line or '"ok"' in line)
+        print(
+            f"{megabytes:g} MB of all formats in turn as {form}: exit {os.waitstatus_to_exitcode(status)}, {rows} rows,",
+            end=" ",
+        )
+        print(f"{seconds:.0f} s, peak {used.ru_maxrss / 1024:.0f} MiB resident", flush=True)
 
 
 def main() -> None:
@@ -104,7 +118,12 @@ def main() -> None:
     options.add_argument("--mb", type=float, default=20, help="size of each log")
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--kvprof", default=sys.executable, metavar="PYTHON", help="an interpreter that has kvprof")
-    options.add_argument("--memory", type=float, metavar="MB", help="also read a log of this size and report its peak")
+    options.add_argument(
+        "--memory",
+        type=float,
+        metavar="MB",
+        help="also the peak memory of log parse on a log of this size",
+    )
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="server_log_bench_") as folder:
         if chosen.memory:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from log_renderer import FORMATS, Spec
 from typer.testing import CliRunner
 
 from analysis.server_log import parse, to_json
@@ -37,6 +40,35 @@ def test_table_and_warnings():
     assert "~46" in result.stdout
     assert "2 requests, era C, wrapper journald" in result.stdout
     assert "6 lines lost to journald" in result.stderr
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal(tmp_path):
+    path = tmp_path / "repaints.log"
+    text = next(path for path in SAMPLES if path.stem == "tool-parse-500-after-timings").read_text()
+    path.write_text(text.replace("at pos 12", "at\x07 \x9b2J pos 12"))
+    shown = runner.invoke(log_app, ["parse", str(path)]).stdout
+    assert "Failed to parse input at" in shown
+    assert all(c.isprintable() or c == "\n" for c in shown)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
+def test_memory_does_not_grow_with_the_log(tmp_path, monkeypatch, options):
+    form = next(form for form in FORMATS if form.name == "E")
+    peaks = []
+    for requests in (2000, 20000):
+        path = tmp_path / f"{requests}.log"
+        with path.open("w", newline="\n") as file:
+            for n in range(requests):
+                file.write("\n".join(form.write(Spec(0, 60 * n, n, 24, 52, 410.1, 2600.0))) + "\n")
+        with (tmp_path / "out").open("w") as out:
+            monkeypatch.setattr(sys, "stdout", out)
+            tracemalloc.start()
+            log_app(["parse", str(path), *options], standalone_mode=False)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            monkeypatch.undo()
+        assert sum(1 for _ in (tmp_path / "out").open()) >= requests
+    assert peaks[1] < 1.5 * peaks[0]
 
 
 def test_standard_input():

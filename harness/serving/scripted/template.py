@@ -8,6 +8,7 @@ renders to exactly what was generated. Errors are those of llama-server, in its 
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NoReturn
 
@@ -119,11 +120,18 @@ def _call(call: Any, check: bool) -> tuple[str, str]:
     if not isinstance(arguments, str):
         return function["name"], _json(arguments)
     try:
-        return function["name"], _json(json.loads(arguments, parse_constant=_no_constant))
+        return function["name"], _printed(arguments)
     except ValueError as e:
         if not check:
             return function["name"], arguments
         raise Refused(500, f"Failed to parse tool call arguments as JSON: {parse_error(arguments, e)}") from e
+
+
+# A conversation is rendered again for every request, its earlier calls with it.
+@lru_cache(maxsize=4096)
+def _printed(arguments: str) -> str:
+    """Arguments that came as JSON text, as they stand in a prompt. Raises ValueError for what is no JSON."""
+    return _json(json.loads(arguments, parse_constant=_no_constant))
 
 
 def _no_constant(name: str) -> NoReturn:
