@@ -1,7 +1,7 @@
 """The JSON document of a log: ``{"era", "wrapper", "requests": [...], "warnings": [...]}``.
 
 Contract: :func:`write_json` writes the same document as :func:`to_json` returns, without holding its rows: whether
-rows carry ``run`` is known only when the log is over, so they wait in an unnamed temporary file until then.
+rows carry ``run`` or ``container`` is known only when the log is over, so they wait in an unnamed temporary file until then.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from analysis.server_log.parser import LogStream, ParsedLog
 
 def to_json(parsed: ParsedLog) -> dict[str, Any]:
     """A parsed log as plain values for ``json.dump``."""
-    with_run = parsed.restarts > 0
+    keys = {"with_run": parsed.restarts > 0, "with_container": parsed.containers > 1}
     return {
         "era": parsed.era,
         "wrapper": parsed.wrapper,
-        "requests": [row.as_dict(with_run=with_run) for row in parsed.requests],
+        "requests": [row.as_dict(**keys) for row in parsed.requests],
         "warnings": parsed.warnings,
     }
 
@@ -33,9 +33,9 @@ def write_json(log: LogStream, out: TextIO) -> None:
             pickle.dump(row, waiting, pickle.HIGHEST_PROTOCOL)
             rows += 1
         waiting.seek(0)
-        with_run = log.restarts > 0
+        keys = {"with_run": log.restarts > 0, "with_container": log.containers > 1}
         out.write(f'{{"era": {json.dumps(log.era)}, "wrapper": {json.dumps(log.wrapper)}, "requests": [')
         for index in range(rows):
             out.write(",\n " if index else "\n ")
-            out.write(json.dumps(pickle.load(waiting).as_dict(with_run=with_run), ensure_ascii=False))
+            out.write(json.dumps(pickle.load(waiting).as_dict(**keys), ensure_ascii=False))
         out.write(f'\n], "warnings": {json.dumps(log.warnings, ensure_ascii=False)}}}\n')

@@ -39,13 +39,14 @@ class ParsedLog:
     requests: list[RequestRow]
     warnings: list[str]
     restarts: int = 0
+    containers: int = 1
     events: list[Event] = field(default_factory=list)
 
 
 class LogStream:
     """The rows of a log one by one, in launch order and bounded memory. To be iterated once.
 
-    ``era``, ``wrapper``, ``warnings`` and ``restarts`` are final once the iteration is over.
+    ``era``, ``wrapper``, ``warnings``, ``restarts`` and ``containers`` are final once the iteration is over.
     """
 
     def __init__(self, source: Source, *, on_event: Callable[[Event], None] | None = None) -> None:
@@ -69,6 +70,11 @@ class LogStream:
     @property
     def restarts(self) -> int:
         return self._notes.restarts()
+
+    @property
+    def containers(self) -> int:
+        """Containers with requests."""
+        return self._notes.counts["containers"] + 1
 
     @property
     def warnings(self) -> list[str]:
@@ -194,4 +200,4 @@ def parse(source: Source) -> ParsedLog:
     events: list[Event] = []
     log = LogStream(source, on_event=events.append)
     requests = list(log)
-    return ParsedLog(log.era, log.wrapper, requests, log.warnings, log.restarts, events)
+    return ParsedLog(log.era, log.wrapper, requests, log.warnings, log.restarts, log.containers, events)

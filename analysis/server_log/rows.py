@@ -47,8 +47,9 @@ class RequestRow(NamedTuple):
     prompt_cut: bool = False
     launched: bool = True
 
-    def as_dict(self, *, with_run: bool) -> dict[str, Any]:
-        """Main fields always, optional keys only where there is something; ``run`` where the log has a restart."""
+    def as_dict(self, *, with_run: bool, with_container: bool = False) -> dict[str, Any]:
+        """Main fields always, optional keys only where there is something; ``run`` where the log has a restart,
+        ``container`` where requests of several stand in it."""
         values = tuple(self)
         row = dict(zip(MAIN_FIELDS, values, strict=False))
         for name, value in zip(OPTIONAL_FIELDS, values[len(MAIN_FIELDS) :], strict=False):
@@ -56,6 +57,8 @@ class RequestRow(NamedTuple):
                 row[name] = value
         if with_run:
             row["run"] = self.run
+        if with_container and self.container is not None:
+            row["container"] = self.container
         return row
 
 

@@ -68,9 +68,11 @@ def feed(process: Process, lines: Iterable[bytes]) -> None:
             process.launch_tagged(number, head, None if child is None else child == b"1")
             continue
         number = match[1]
-        task = tasks.get(number) or process.name_tagged(number, head)
-        if task is None:
-            continue
+        task = tasks.get(number)
+        if task is None or task.slot is None:  # first named by an error or a cancel line, which tell no slot
+            task = process.name_tagged(number, head)
+            if task is None:
+                continue
         if kind == IS_PROMPT:
             task.header = True
             ms, count = match.group(2, 3)
@@ -97,9 +99,11 @@ def _tagged(process: Process, head: bytes, rest: bytes) -> None:
     number, tag, message = rest.partition(b" | ")
     if not tag:  # journald drops the trailing blank of a timing header
         number = number.rstrip(b" |")
-    task = process.tasks.get(number) or process.name_tagged(number, head)
-    if task is None:
-        return
+    task = process.tasks.get(number)
+    if task is None or task.slot is None:
+        task = process.name_tagged(number, head)
+        if task is None:
+            return
     handler = HANDLERS.get(message[:7])
     if handler is not None:
         handler(process, task, message)

@@ -14,6 +14,12 @@ REFUSALS = re.compile(
     r"exceeds the available context size|Failed to parse grammar|Failed to initialize samplers", re.IGNORECASE
 )
 """Texts of ``send_error`` that are a 400: the request was refused before anything was processed."""
+FAILURES = re.compile(
+    r"Context size has been exceeded|Invalid input batch|Compute error|KV cache is full|context shift is disabled"
+    r"|too large to process|Failed to parse input|does not match the expected",
+    re.IGNORECASE,
+)
+"""Texts that are a 500: the task had a slot, also where a log that begins in the middle does not say which."""
 
 PROCESS_ENDED = "process ended"
 
@@ -69,7 +75,9 @@ def status_of(task: Task) -> Status | None:
     if task.refused_launch:
         return "rejected"
     if task.error is not None:
-        refused = task.sent_error and (task.slot is None or REFUSALS.search(task.error) is not None)
+        refused = task.sent_error and (
+            REFUSALS.search(task.error) is not None or (task.slot is None and FAILURES.search(task.error) is None)
+        )
         return "rejected" if refused else "failed"
     if task.cancelled and task.processed is None and task.generated is None:
         return "cancelled"

@@ -10,13 +10,16 @@ import re
 
 PREFIX = re.compile(
     rb"""
-    (?: (?P<journald> [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ (?: [^\s\[\]]*\ ?[^\s\[\]:]+\[\d+\] | [^\s:]+\ [^\s:\[\]]+ ):\ ? )
+    (?: (?P<journald>
+          (?: [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d(?:\.\d+)?  # also journalctl -o short-precise
+            | [A-Z][a-z]{2}\ \d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d\ (?:[A-Z]{1,5}|[+-]\d\d(?:\d\d)?) )\   # -o short-full
+          (?: [^\s\[\]]*\ ?[^\s\[\]:]+\[\d+\] | (?:[^\s:]+\ )?[^\s:\[\]]+ ):\ ? )
       | (?P<iso> (?:<\d+>\d?\ ?)? \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?!slot|srv|que|res|cmn)
           (?: [^\s\[\]]*\ ?[^\s\[\]:]+\[\d+\] | [^\s:]+\ [^\s:\[\]]+ ):\ ? )
     )?
-    (?: (?P<name> [A-Za-z][\w.-]*) \ *\|\ )?
+    (?: (?P<name> (?=[\w.-]*[A-Za-z]) \w[\w.-]*) \ *\|\ )?
     (?P<stamp> \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ )?
-    (?: \[(?P<port> \d{2,5})\]\ )?
+    (?: \[(?P<port> \d{2,5})\]\ ?)?
     """,
     re.VERBOSE,
 )

@@ -350,6 +350,9 @@ WRAPPERS: dict[str, tuple[Callable[[list[str]], list[str]], ...]] = {
     "ansi": (ansi,),
     "journald": (JOURNALD,),
     "journald no host": (NO_HOST,),
+    "journald short-precise+router": (ROUTER, each("Dec 02 21:39:28.123456 devbox llama-server[24689]: ")),
+    "journald short-full+router": (ROUTER, each("Tue 2025-12-02 21:39:28 UTC devbox llama-server[24689]: ")),
+    "journald no host no pid+router": (ROUTER, each("Dec  2 21:39:28 llama-server: ")),
     "syslog-iso": (ISO,),
     "docker-compose": (COMPOSE,),
     "docker-compose-timestamps": (COMPOSE_STAMPED,),
@@ -365,6 +368,7 @@ WRAPPERS: dict[str, tuple[Callable[[list[str]], list[str]], ...]] = {
     "docker-compose+ansi": (ansi, each("\x1b[36mllama-1  | \x1b[0m")),
     "journald+ansi": (ansi, JOURNALD),
     "journald+ollama": (OLLAMA, JOURNALD),
+    "journald+docker-compose-timestamps+router+ansi": (ansi, ROUTER, COMPOSE_STAMPED, JOURNALD),
 }
 
 

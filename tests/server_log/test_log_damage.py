@@ -130,16 +130,23 @@ def test_restart_of_one_child_leaves_the_others_alone():
     assert keys == [(0, "40002", "ok"), (0, "40001", "failed"), (1, "40001", "ok")]
 
 
-def test_two_containers_keep_their_tasks_apart():
+@pytest.mark.parametrize("name", ["C b8000", "E"])
+def test_two_containers_keep_their_tasks_apart(name):
     lines = []
-    for a, b in zip(log_of("E", 60), log_of("E", 60, truncated=True), strict=True):
-        lines += [f"small  | {a}", f"big-1  | {b}"]
-    parsed = parse(lines)
-    assert [(row.container, row.truncated, row.status) for row in parsed.requests] == [
-        ("small", False, "ok"),
-        ("big-1", True, "ok"),
+    for a, b in zip(log_of(name, 60), log_of(name, 60, truncated=True), strict=True):
+        lines += [f"7b-small  | {a}", f"27b_big_1  | {b}"]
+    document = to_json(parse(lines))
+    assert [(row["container"], row["task"], row["truncated"], row["status"]) for row in document["requests"]] == [
+        ("7b-small", 60, False, "ok"),
+        ("27b_big_1", 60, True, "ok"),
     ]
-    assert parsed.warnings == ["1 further container in the same log"]
+    assert document["warnings"] == ["1 further container in the same log"]
+
+
+def test_one_container_with_requests_needs_no_name():
+    lines = [f"llama-1  | {line}" for line in log_of("E", 60)]
+    (row,) = to_json(parse(["webui-1  | INFO: 172.18.0.1 GET /", *lines]))["requests"]
+    assert "container" not in row
 
 
 def test_log_that_begins_in_the_middle():
@@ -150,6 +157,24 @@ def test_log_that_begins_in_the_middle():
     assert (row["task"], row["prompt_tokens"], row["cached_tokens"], row["processed_tokens"]) == (60, None, None, 20)
     assert (row["prompt_tokens_derived"], row["cached_tokens_derived"]) == (24, 4)
     assert document["warnings"][0].startswith("1 request without a launch line")
+
+
+def test_error_line_first_and_its_launch_lost():
+    """The release line tells the slot; a 500 is no refusal, also where the launch line is lost."""
+    lines = ["srv    send_error: task id = 60, error: Context size has been exceeded."]
+    (row,) = to_json(parse(lines))["requests"]
+    assert (row["slot"], row["status"], row["processed_tokens"]) == (None, "failed", None)
+    lines.append("slot      release: id  3 | task 60 | stop processing: n_tokens = 2707, truncated = 0")
+    document = to_json(parse(lines))
+    (row,) = document["requests"]
+    assert (row["slot"], row["status"], row["processed_tokens"], row["release_n_tokens"]) == (3, "failed", None, 2707)
+    assert document["warnings"][0].startswith("1 request without a launch line")
+
+
+def test_cancel_line_first_and_its_launch_lost():
+    lines = ["srv          stop: cancel task, id_task = 60", BY_NAME["E"].write(Spec(2, 60, 4, 20, 5, 1.0, 2.0))[-1]]
+    (row,) = to_json(parse(lines))["requests"]
+    assert (row["slot"], row["status"], row["release_n_tokens"]) == (2, "cancelled", 28)
 
 
 def test_half_last_line(tmp_path):
