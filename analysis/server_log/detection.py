@@ -37,7 +37,7 @@ LEVELS = re.compile(rb"\b([IW]) (?:slot [^\n|]*\| task -?\d+ \| (?:restored cont
 STAMPED = re.compile(rb"\d\.\d\d\.\d{3}\.\d{3} [IWED] ")
 TAGGED_TIMING = re.compile(rb"\| task \d+ \| prompt eval time = ")
 UNCACHED = re.compile(rb"\| (?:n_tokens|n_past) = \d+, memory_seq_rm")
-BUILD = re.compile(rb"build_info: b(\d+)-|\bbuild: (\d+) \(|\bbuild\"?[=:](\d+)")
+BUILD = re.compile(rb"build_info: b(\d{1,9})-|\bbuild: (\d{1,9}) \(|\bbuild\"?[=:](\d{1,9})")
 SERVER = re.compile(
     rb"\b(?:slot|srv) +[\w()~:]{1,16}: |HTTP server listening|server is listening on |llama server listening"
     rb'|slot \d+ (?:is processing|released)|"function":"(?:main|log_server_request|launch_slot\w*)"'

@@ -49,6 +49,10 @@ WORDING = {
         "timing or release line that belongs to no known request",
         "timing or release lines that belong to no known request",
     ),
+    "repeated": (
+        "timing or release line printed a second time, the first one counts",
+        "timing or release lines printed a second time, the first ones count",
+    ),
     "containers": ("further container in the same log", "further containers in the same log"),
     "mixed_eras": ("change of log format inside the log", "changes of log format inside the log"),
 }

@@ -11,11 +11,13 @@ import re
 from analysis.server_log.process import Process
 from analysis.server_log.task import Task
 
-LAUNCH = re.compile(rb"slot +(\d+) is processing \[task id: (\d+)\]")
-IN_CACHE = re.compile(rb"slot +(\d+) [:-] in cache: (\d+) tokens \| to process: (\d+) tokens")
-RELEASED = re.compile(rb"slot +(\d+) released \((\d+) tokens in cache\)")
-SHIFT = re.compile(rb"slot +(\d+) ?: context shift")
-TIMING = re.compile(rb"(?<![\w])print_timings: +(prompt )?eval time = +(\d+\.\d+) ms / +(\d+) (?:tokens|runs)")
+LAUNCH = re.compile(rb"slot +(\d{1,9}) is processing \[task id: (\d{1,18})\]")
+IN_CACHE = re.compile(rb"slot +(\d{1,9}) [:-] in cache: (\d{1,18}) tokens \| to process: (\d{1,18}) tokens")
+RELEASED = re.compile(rb"slot +(\d{1,9}) released \((\d{1,18}) tokens in cache\)")
+SHIFT = re.compile(rb"slot +(\d{1,9}) ?: context shift")
+TIMING = re.compile(
+    rb"(?<![\w])print_timings: +(prompt )?eval time = +(\d{1,15}\.\d+) ms / +(\d{1,18}) (?:tokens|runs)"
+)
 
 
 def feed(process: Process, line: bytes) -> None:

@@ -24,11 +24,13 @@ STRAYS = 1024
 QUEUE_JUMP = 1000
 """Task 0 after a task beyond this number can only be another process."""
 CLOCK_SLACK_S = 2
+DIGITS = 18
+"""Of a task number, at most: longer ones are rubbish."""
 NEAR_LINES = 8
 """How many lines without a slot may lie between a cancel line and the exception of the same request."""
 
-PLAIN_HEAD = re.compile(rb"(\d+)\.(\d\d)\.\d{3}\.\d{3} [IWED] slot +\S*: id +(\d+)$")
-SLOT_HEAD = re.compile(rb"(?:(\d+)\.(\d\d)\.\d{3}\.\d{3} )?(?:[IWED] )?slot +\S*: id +(\d+)$")
+PLAIN_HEAD = re.compile(rb"(\d{1,9})\.(\d\d)\.\d{3}\.\d{3} [IWED] slot +\S*: id +(\d{1,9})$")
+SLOT_HEAD = re.compile(rb"(?:(\d{1,9})\.(\d\d)\.\d{3}\.\d{3} )?(?:[IWED] )?slot +\S*: id +(\d{1,9})$")
 
 
 class Process:
@@ -72,7 +74,7 @@ class Process:
     def launch_tagged(self, number: bytes, head: bytes, is_child: bool | None) -> None:
         """A launch line of eras C to E; ``head`` is the line up to the task number."""
         match = PLAIN_HEAD.match(head) or SLOT_HEAD.search(head)
-        if match is None or not number.isdigit():
+        if match is None or not number.isdigit() or len(number) > DIGITS:
             self.notes.warn("malformed")
             return
         minutes, seconds, slot = match.groups()
@@ -128,7 +130,7 @@ class Process:
         if number in self._settled:
             return None
         match = SLOT_HEAD.search(head)
-        if match is None or not number.isdigit():
+        if match is None or not number.isdigit() or len(number) > DIGITS:
             self.notes.warn("malformed")
             return None
         return self.name(number, int(match[3]))
@@ -157,6 +159,7 @@ class Process:
 
     def release(self, task: Task, count: int, truncated: bool | None) -> None:
         if task.released:
+            self.notes.warn("repeated")
             return
         task.released = True
         task.release_n = count

@@ -17,8 +17,8 @@ FIELD = re.compile(
     rb'|n_prompt_tokens_processed|t_token_generation|n_decoded|error|method|path|status)"?[=:] ?'
     rb'("(?:[^"\\]|\\.)*"|[\w.+-]+)(?=[\s,}]|$)'
 )
-INTEGER = re.compile(rb"\d+\Z")
-DECIMAL = re.compile(rb"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+INTEGER = re.compile(rb"\d{1,18}\Z")
+DECIMAL = re.compile(rb"\d{1,18}(?:\.\d+)?(?:[eE][+-]?\d\d?)?\Z")
 
 
 def feed(process: Process, line: bytes) -> bool:
@@ -27,7 +27,7 @@ def feed(process: Process, line: bytes) -> bool:
         return False
     fields = dict(FIELD.findall(line))
     number = fields.get(b"id_task", fields.get(b"task_id"))
-    if number is None or not number.isdigit():
+    if number is None or not INTEGER.match(number):
         return False
     slot = _integer(fields.get(b"id_slot", fields.get(b"slot_id")))
     if b"slot is processing task" in line:

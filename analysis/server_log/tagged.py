@@ -16,27 +16,31 @@ from analysis.server_log.process import Process
 from analysis.server_log.task import Task
 
 COMMON = re.compile(
-    rb"(\d+) \| (?:prompt eval time = +(\d+\.\d+) ms / +(\d+) tokens"
-    rb"|       eval time = +(\d+\.\d+) ms / +(\d+) tokens"
+    rb"(\d{1,18}) \| (?:prompt eval time = +(\d{1,15}\.\d+) ms / +(\d{1,18}) tokens"
+    rb"|       eval time = +(\d{1,15}\.\d+) ms / +(\d{1,18}) tokens"
     rb"|processing task(?:, is_child = ([01]))?()"
-    rb"|stop processing: n_(?:tokens|past) = (\d+), truncated = ([01])"
-    rb"|(?:cached )?n_(?:tokens|past) = (\d+), memory_seq_rm \[()"
-    rb"|new prompt, n_ctx_slot = (\d+), .*(?:n_prompt_tokens|task\.n_tokens) = (\d+)"
+    rb"|stop processing: n_(?:tokens|past) = (\d{1,18}), truncated = ([01])"
+    rb"|(?:cached )?n_(?:tokens|past) = (\d{1,18}), memory_seq_rm \[()"
+    rb"|new prompt, n_ctx_slot = (\d{1,18}), .*(?:n_prompt_tokens|task\.n_tokens) = (\d{1,18})(?!\d)"
     rb"|      total time = |   graphs reused = )"
 )
-"""The messages every request prints, behind ``| task ``; which one it was is the last group that matched."""
-IS_NOTHING, IS_PROMPT, IS_EVAL, IS_LAUNCH, IS_RELEASE, IS_REUSE, IS_SIZE = 1, 3, 5, 7, 9, 11, 13
-UNTAGGED_TIMING = re.compile(rb"(?<!print: )(?<!timings: )(prompt |\s|^)eval time = +(\d+\.\d+) ms / +(\d+) tokens")
-TOKENIZED = re.compile(rb"prompt tokenized, n_ctx_slot = (\d+), .*n_prompt_tokens = (\d+)")
-AT_LEAST_ONE = re.compile(rb"(?:n_prompt_tokens|task\.n_tokens\(\)) = (\d+)")
-CACHE_RM = re.compile(rb"kv cache rm \[(\d+), end\)")
-WAS_SET = re.compile(rb"n_past was set to (\d+)")
-CHECKPOINT_PAST = re.compile(rb"n_past = (\d+)")
-DRAFT = re.compile(rb"draft acceptance(?: rate)? = +\S+ \( *(\d+) accepted / *(\d+) generated\)")
+"""No count of a log has 19 digits: what looks like one is rubbish, and is not read.
 
-CANCEL = re.compile(rb"cancel task, id_task = (\d+)")
-SEND_ERROR = re.compile(rb"send_error: task id = (\d+), error: (.*)")
-NOT_LAUNCHED = re.compile(rb"failed to launch slot with task, id_task = (\d+)")
+The messages every request prints, behind ``| task ``; which one it was is the last group that matched."""
+IS_NOTHING, IS_PROMPT, IS_EVAL, IS_LAUNCH, IS_RELEASE, IS_REUSE, IS_SIZE = 1, 3, 5, 7, 9, 11, 13
+UNTAGGED_TIMING = re.compile(
+    rb"(?<!print: )(?<!timings: )(prompt |\s|^)eval time = +(\d{1,15}\.\d+) ms / +(\d{1,18}) tokens"
+)
+TOKENIZED = re.compile(rb"prompt tokenized, n_ctx_slot = (\d{1,18}), .*n_prompt_tokens = (\d{1,18})(?!\d)")
+AT_LEAST_ONE = re.compile(rb"(?:n_prompt_tokens|task\.n_tokens\(\)) = (\d{1,18})(?!\d)")
+CACHE_RM = re.compile(rb"kv cache rm \[(\d{1,18}), end\)")
+WAS_SET = re.compile(rb"n_past was set to (\d{1,18})(?!\d)")
+CHECKPOINT_PAST = re.compile(rb"n_past = (\d{1,18})(?!\d)")
+DRAFT = re.compile(rb"draft acceptance(?: rate)? = +\S+ \( *(\d{1,18}) accepted / *(\d{1,18}) generated\)")
+
+CANCEL = re.compile(rb"cancel task, id_task = (\d{1,18})(?!\d)")
+SEND_ERROR = re.compile(rb"send_error: task id = (\d{1,18}), error: (.*)")
+NOT_LAUNCHED = re.compile(rb"failed to launch slot with task, id_task = (\d{1,18})(?!\d)")
 EXCEPTION = re.compile(rb"got exception: (.*)")
 HTTP = re.compile(rb"request: ([A-Z]+) (\S+) \S* ?(\d{3})(?!\d)")
 STARTED = re.compile(
@@ -75,11 +79,17 @@ def feed(process: Process, lines: Iterable[bytes]) -> None:
                 continue
         if kind == IS_PROMPT:
             task.header = True
+            if task.processed is not None:
+                process.notes.warn("repeated")
+                continue
             ms, count = match.group(2, 3)
             task.prompt_ms = float(ms)
             task.processed = int(count)
         elif kind == IS_EVAL:
             task.header = True
+            if task.generated is not None:
+                process.notes.warn("repeated")
+                continue
             ms, count = match.group(4, 5)
             task.eval_ms = float(ms)
             task.generated = int(count)
@@ -259,5 +269,5 @@ def _error_body(text: str) -> tuple[int | None, str]:
     try:
         error = json.loads(text)["error"]
         return int(error["code"]), str(error["message"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None, text

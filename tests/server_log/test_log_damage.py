@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,37 @@ def test_cancel_line_first_and_its_launch_lost():
     lines = ["srv          stop: cancel task, id_task = 60", BY_NAME["E"].write(Spec(2, 60, 4, 20, 5, 1.0, 2.0))[-1]]
     (row,) = to_json(parse(lines))["requests"]
     assert (row["slot"], row["status"], row["release_n_tokens"]) == (2, "cancelled", 28)
+
+
+LONG = ("9" * 30, "9" * 6000)
+
+
+@pytest.mark.parametrize("number", LONG, ids=["30 digits", "6000 digits"])
+@pytest.mark.parametrize("name", ["A", "B text", "B json", "C b3761", "C b8000", "D b9230 trace", "E"])
+def test_numbers_that_are_none_are_not_read(name, number):
+    """Each number of each line in turn: no crash, nothing that a table could not hold, and the next request whole."""
+    lines, after = log_of(name, 60), log_of(name, 75)
+    for index, line in enumerate(lines):
+        for place in re.finditer(r"\d+", line):
+            changed = line[: place.start()] + number + line[place.end() :]
+            rows = to_json(parse([*lines[:index], changed, *lines[index + 1 :], *after]))["requests"]
+            values = [value for row in rows for value in row.values() if isinstance(value, int | float)]
+            assert all(value < 10**18 for value in values), changed[:200]
+            assert (rows[-1]["task"], rows[-1]["generated_tokens"]) == (75, 5)
+
+
+def test_an_exception_nested_without_end():
+    lines = [*log_of("E", 60), "1 W srv stop: cancel task, id_task = 60", "1 W srv x: got exception: " + "[" * 100_000]
+    (row,) = to_json(parse(lines))["requests"]
+    assert (row["status"], row["error"][:3]) == ("failed", "[[[")
+
+
+def test_timing_and_release_lines_printed_twice_are_counted():
+    lines = [line for line in log_of("E", 60) for _ in range(2 if "eval time" in line or "release" in line else 1)]
+    document = to_json(parse(lines))
+    (row,) = document["requests"]
+    assert (row["processed_tokens"], row["generated_tokens"], row["status"]) == (20, 5, "ok")
+    assert document["warnings"] == ["3 timing or release lines printed a second time, the first ones count"]
 
 
 def test_half_last_line(tmp_path):
