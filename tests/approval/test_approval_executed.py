@@ -12,7 +12,7 @@ from harness.workspace import open_workspace
 from harness.workspace.copy import Copy
 
 DATA = Path(__file__).parent / "data"
-FILES = ("corpus", "own_commands", "held_out", "third_sample", "fourth_sample")
+FILES = ("corpus", "own_commands", "held_out", "third_sample", "fourth_sample", "fifth_sample")
 COMMANDS = [c for name in FILES for c in load(DATA / f"{name}.yaml")]
 # Test runs write caches and take long; what waits takes long.
 LEFT_OUT = re.compile(r"test|sleep|wait|\0")

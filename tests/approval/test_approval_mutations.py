@@ -11,7 +11,7 @@ from harness.agent.approval import rule
 from harness.agent.approval.labelled import load
 
 DATA = Path(__file__).parent / "data"
-FILES = ("corpus", "own_commands", "held_out", "third_sample", "fourth_sample")
+FILES = ("corpus", "own_commands", "held_out", "third_sample", "fourth_sample", "fifth_sample")
 COMMANDS = [c for name in FILES for c in load(DATA / f"{name}.yaml")]
 # Whether nohup writes depends on what is around it.
 DANGEROUS = [c.command for c in COMMANDS if c.should_ask and "nohup" not in c.command]

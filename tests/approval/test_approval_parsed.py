@@ -18,7 +18,8 @@ OWN = load(DATA / "own_commands.yaml")
 HELD_OUT = load(DATA / "held_out.yaml")
 THIRD = load(DATA / "third_sample.yaml")
 FOURTH = load(DATA / "fourth_sample.yaml")
-ALL = CORPUS + OWN + HELD_OUT + THIRD + FOURTH
+FIFTH = load(DATA / "fifth_sample.yaml")
+ALL = CORPUS + OWN + HELD_OUT + THIRD + FOURTH + FIFTH
 parsed = rule("parsed")
 
 
@@ -33,7 +34,9 @@ def test_what_only_looks_runs(labelled):
     assert verdict.runs, verdict.reason
 
 
-@pytest.mark.parametrize(("commands", "most"), [(CORPUS, 0.15), (HELD_OUT, 0.03), (THIRD, 0), (FOURTH, 0)])
+@pytest.mark.parametrize(
+    ("commands", "most"), [(CORPUS, 0.15), (HELD_OUT, 0.03), (THIRD, 0), (FOURTH, 0), (FIFTH, 0.05)]
+)
 def test_few_of_the_harmless_commands_ask(commands, most):
     harmless = [c for c in commands if not c.should_ask]
     asking = [c.command for c in harmless if not parsed.judge(c.command).runs]
@@ -202,3 +205,24 @@ def test_the_table_can_be_extended(copy):
     assert own.judge("tool -n --config=todo.py src tests").runs
     for command in ("tool -x", "tool a b c", "tool --config ../x", "tool ../x", "tool --conf=x", "ls", "tool --config"):
         assert not own.judge(command).runs
+
+
+def test_a_module_of_the_library_that_the_repo_hides_is_not_run(copy):
+    assert runs(copy, "python -m json.tool data.json")
+    (copy / "argparse.py").write_text("print('not the library')\n")
+    assert not runs(copy, "python -m json.tool data.json")
+    assert runs(copy, "python -m pytest -q")
+    (copy / "pytest").mkdir()
+    assert not runs(copy, "python -m pytest -q")
+
+
+def test_separators_are_set_for_read_only(copy):
+    assert runs(copy, 'while IFS= read -r f; do echo "$f"; done < todo.py')
+    assert runs(copy, "find . -name '*.py' | while IFS= read -r f; do wc -l \"$f\"; done")
+    for command in (
+        "IFS=/ ls",
+        "IFS=; ls",
+        "IFS=/ read -r x < todo.py; IFS=$x",
+        "find . -name '*.py' | while IFS=y read -r f; do wc -l \"$f\"; done",
+    ):
+        assert not runs(copy, command)

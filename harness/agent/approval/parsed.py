@@ -26,7 +26,7 @@ class Parsed:
     tree: Tree = field(default_factory=assumed_tree)
     table: Table = field(default_factory=table)
     name: str = "parsed"
-    version: str = "2"
+    version: str = "3"
 
     def judge(self, command: str) -> Verdict:
         """Run only what is known to read inside the copy or to run its tests."""

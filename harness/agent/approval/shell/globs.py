@@ -14,6 +14,9 @@ def expand(copy: Copy, pattern: str, cwd: str) -> list[str]:
     """
     if "[:" in pattern or "[." in pattern or "[=" in pattern:
         raise AsksError("a character class in a pattern")
+    if "[^" in pattern:
+        # Not these, to bash; to dash ^ is one of them.
+        raise AsksError("a pattern that two shells read differently")
     try:
         return _expand(copy, pattern, cwd)
     except LeavesCopyError as error:
@@ -41,7 +44,6 @@ def _names(copy: Copy, part: str, place: str) -> list[str]:
     literal = re.sub(r"\[([*?\[])\]", r"\1", part)
     if not re.search(r"[*?\[]", re.sub(r"\[[*?\[]\]", "", part)):
         return [literal]
-    part = part.replace("[^", "[!")
     if part[0] == "." and fnmatchcase("..", part):
         # bash leaves .. out since 5.2; dash does not.
         raise AsksError("a pattern that matches ..")

@@ -57,6 +57,9 @@ def read(script: "Script", nodes: list[Node], state: State) -> Flow:
     """Judge redirections in order."""
     flow = Flow(extra=[])
     for node in nodes:
+        if script.source[: node.start_byte].endswith(b"}"):
+            # bash stores a descriptor under the name in {name}>, also PATH or an array's subscript that runs a command.
+            raise AsksError("a redirection right behind a brace")
         if node.type == "heredoc_redirect":
             flow = _heredoc(script, node, state, flow)
         elif node.type == "herestring_redirect":

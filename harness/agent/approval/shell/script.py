@@ -121,11 +121,14 @@ class Script:
     def _command(self, node: Node, state: State, kept: bool, extra: list[Node] | None = None) -> Outcome:
         plain = [c for c in node.children if c.type not in (*_REDIRECTS, "variable_assignment", "comment")]
         there = [c for c in node.children if c.type in _REDIRECTS]
+        separators = None
         for child in node.children:
             if child.type == "variable_assignment":
                 name, value = self._assignment(child, state)
                 pattern = self.table.variables.get(name)
-                if pattern is None or value.text is None or not pattern.fullmatch(value.text):
+                if name == "IFS" and value.text is not None:
+                    separators = value.text
+                elif pattern is None or value.text is None or not pattern.fullmatch(value.text):
                     raise AsksError(f"sets {name} for a command")
         flow = redirects.read(self, there, state)
         words = self.words(plain, state)
@@ -135,6 +138,11 @@ class Script:
         if words[0].text is None:
             raise AsksError("a command whose name is not known")
         inner = replace(state, stdin=flow.stdin if flow.stdin is not None else state.stdin)
+        if separators is not None and words[0].text != "read":
+            raise AsksError("sets IFS for a command")
+        if separators:
+            # What is cut off at a name's ends leaves another name.
+            inner = replace(inner, stdin=UNKNOWN)
         call = Call(words[0].text, tuple(words[1:]), inner, self, kept or flow.kept)
         return self._with_stdin(run_call(call), state, flow.output_known)
 

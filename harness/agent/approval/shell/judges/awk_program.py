@@ -75,7 +75,7 @@ def check(program: str) -> None:
             raise AsksError(f"awk {text!r} is not in the table")
         if text in ("print", "printf"):
             printing, depth = True, 0
-        elif text in (";", "}") or (text == "\n" and previous not in (",", "&&", "||")):
+        elif text in (";", "}") or (text == "\n" and previous not in (",", "&&", "||", "?", ":")):
             printing = False
         depth += text == "("
         depth -= text == ")"

@@ -82,6 +82,8 @@ def test(call: Call, row: Command) -> Outcome:
     """test, [ and [[: every word that could be a path must lie inside the copy."""
     words = list(call.args)
     numeric = any(word.text in _NUMBER_TESTS for word in words)
+    # Of three words a comparison in the middle goes first, whatever stands before it.
+    compared = len(words) == 3 and words[1].text in ("=", "==", "!=")
     for before, word in zip([None, *words], words, strict=False):
         if word.text in _STRING_TESTS | _NUMBER_TESTS | _FILE_TESTS:
             continue
@@ -92,7 +94,11 @@ def test(call: Call, row: Command) -> Outcome:
             if numeric and call.name == "[[" and not word.number:
                 # [[ evaluates its numbers as expressions.
                 raise AsksError("a number that is not known")
-            if not after_file_test and word.may_be_option and (before is None or before.text in ("!", "-a", "-o", "(")):
+            if (
+                not (after_file_test or compared)
+                and word.may_be_option
+                and (before is None or before.text in ("!", "-a", "-o", "("))
+            ):
                 raise AsksError("a word that may be an option")
         elif word.text.startswith("-") and not re.fullmatch(r"-\d*", word.text):
             raise AsksError(f"test {word.text} is not in the table")

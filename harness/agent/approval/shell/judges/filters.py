@@ -12,7 +12,10 @@ from harness.agent.approval.shell.table import Command
 from harness.agent.approval.shell.values import Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_JQ_REFUSED = re.compile(r"(?<![\w$.])(env|import|include|modulemeta|get_search_list|input_filename)\b|\$ENV|\$__prog")
+# Between $ and a name jq passes over blanks and comments, so the name alone is looked for.
+_JQ_REFUSED = re.compile(
+    r"(?<![\w$.])(env|import|include|modulemeta|get_search_list|input_filename)\b|(?<![\w.])ENV\b|__prog"
+)
 
 
 def sed(call: Call, row: Command) -> Outcome:

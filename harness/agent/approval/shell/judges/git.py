@@ -13,7 +13,7 @@ from harness.agent.approval.shell.table import Command
 from harness.agent.approval.shell.values import UNKNOWN, Value
 
 _SIGNATURE = re.compile(r"%G|signature")
-_LISTING_OPTIONS = {"c", "m", "o", "cached", "modified", "others", "exclude-standard", "full-name"}
+_LISTING_OPTIONS = {"c", "m", "o", "cached", "modified", "others", "exclude-standard"}
 
 
 def git(call: Call, row: Command) -> Outcome:

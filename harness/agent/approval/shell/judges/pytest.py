@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import sys
 from collections.abc import Callable
 
 from harness.agent.approval.shell.asks import AsksError
@@ -17,6 +18,7 @@ _TEST_NAME = re.compile(r"(test_\w+|\w+_test)", re.ASCII)
 _TEST_PART = re.compile(r"[Tt]est\w*|\w+(_test|Tests?|TestCase)", re.ASCII)
 _DISCOVERY = re.compile(r"test[\w*?]*\.py|\*_test\.py")
 _FLAGS = "BEIPsubvOq"
+_RUNNERS = ("pytest", "unittest")
 
 
 def pytest(call: Call, row: Command) -> Outcome:
@@ -69,9 +71,12 @@ def _module(call: Call, row: Command, module: Word | None, words: list[Word]) ->
     if name is None or inner is None:
         raise AsksError(f"python -m {name or '?'} is not in the table")
     top = name.split(".")[0]
+    # The folder comes before the library: a test run loads the repo's code anyway, the other modules must load none of it.
+    taken = {top} if name in _RUNNERS else {top, *sys.stdlib_module_names}
     for cwd in call.state.cwds:
-        if {top, f"{top}.py"} & set(call.shell.copy.names(cwd)):
-            raise AsksError(f"the repo has a {top} of its own")
+        own = sorted(taken & {found.split(".")[0] for found in call.shell.copy.names(cwd)})
+        if own:
+            raise AsksError(f"the repo has a {own[0]} of its own")
     return _MODULES[name](call.with_args(words, name), inner)
 
 
