@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.compare import compare_repeats
 from analysis.report.html import frame_table, listing, paragraph, percent, plain, spread, table
 from analysis.tables.arms import arm_names, by_arm, endings, summaries
-from analysis.tables.join import line
+from analysis.tables.join import line, words
 from analysis.tables.records import Records, all_problems
 
 ARM_WORDS = (
@@ -156,7 +156,22 @@ def model_table(runs: pd.DataFrame) -> str:
     )
 
 
-def provenance(records: Records, check: Mapping[str, Any], differences: Sequence[Mapping[str, Any]]) -> str:
+def alarms(requests: pd.DataFrame) -> list[str]:
+    """Requests whose evaluated tokens nothing explains, one line each."""
+    rows = requests[(requests["cause"] == "unexplained").fillna(False)]
+    return [
+        f"run {row.run_id}, step {plain(row.step)}: {plain(row.evaluated)} of {plain(row.prompt)} prompt tokens were evaluated "
+        f"and nothing says why (unexplained; reused {plain(row.reused)})"
+        for row in rows.itertuples()
+    ]
+
+
+def provenance(
+    records: Records,
+    check: Mapping[str, Any],
+    differences: Sequence[Mapping[str, Any]],
+    alarms: Sequence[str] = (),
+) -> str:
     """Commits, digests, server, model, departures, the cross-check line, and everything that was not as it should be."""
     manifests = [r.manifest for r in records.runs]
     facts = {
@@ -190,7 +205,7 @@ def provenance(records: Records, check: Mapping[str, Any], differences: Sequence
     else:
         parts.append(paragraph("No departures from the published settings."))
     parts.append(_repeats(records))
-    wrong = [_disagreement(d) for d in check.get("details", [])]
+    wrong = [words(d) for d in check.get("details", [])] + list(alarms)
     wrong += [
         f"run {d['run_id']}: result.json says {d['column']} = {plain(d['stored'])}, the record gives {plain(d['derived'])}"
         for d in differences
@@ -222,12 +237,6 @@ def _repeats(records: Records) -> str:
         rows,
         cards=True,
     )
-
-
-def _disagreement(detail: Mapping[str, Any]) -> str:
-    place = f"step {detail['step']}" if "step" in detail else f"task {detail.get('task')}"
-    numbers = "; ".join(f"{k}: log {a}, reply {b}" for k, (a, b) in (detail.get("differences") or {}).items())
-    return f"run {detail['run_id']}, {place}: {detail['problem']}{': ' + numbers if numbers else ''}"
 
 
 def _values(manifests: Sequence[Mapping[str, Any]], *keys: str) -> str:

@@ -76,7 +76,14 @@ def write_report(
         *_runs_section(records),
         _notebook_part(runs_root, verdicts, notebooks),
         section(
-            "provenance", "Where this comes from", facts.provenance(records, cross_check(records), differences(records))
+            "provenance",
+            "Where this comes from",
+            facts.provenance(
+                records,
+                cross_check(records),
+                differences(records),
+                [w for t in tables.values() for w in facts.alarms(t[1])],
+            ),
         ),
     ]
     write_atomically(out_path, _page(title, [p for p in parts if p]))

@@ -15,7 +15,7 @@ from analysis.tables.columns import ARM, COLUMNS, TABLES, Column
 from analysis.tables.command_table import commands
 from analysis.tables.frame import TableError
 from analysis.tables.graded_table import tests
-from analysis.tables.join import cross_check, join, line
+from analysis.tables.join import cross_check, join, line, words
 from analysis.tables.records import Record, Records, Source, load
 from analysis.tables.request_table import requests
 from analysis.tables.run_table import differences, runs
@@ -40,6 +40,7 @@ __all__ = [
     "requests",
     "runs",
     "tests",
+    "words",
 ]
 
 MAKERS: dict[str, Callable[[Source], pd.DataFrame]] = {

@@ -9,6 +9,8 @@ import pandas as pd
 
 from analysis.tables.columns import Column
 
+LARGEST = 2**63 - 1
+
 
 class TableError(ValueError):
     """A value that does not fit its column; the message names the column and the value."""
@@ -34,11 +36,18 @@ def _fitting(value: Any, name: str, dtype: str) -> Any:
     if dtype == "boolean":
         fits = isinstance(value, bool)
     elif dtype == "Int64":
-        fits = isinstance(value, int) and not isinstance(value, bool)
+        fits = isinstance(value, int) and not isinstance(value, bool) and -LARGEST - 1 <= value <= LARGEST
     elif dtype == "Float64":
         fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     else:
         fits = isinstance(value, str)
     if not fits:
-        raise TableError(f"column {name}: {value!r} is no {dtype}")
+        raise TableError(f"column {name}: {_short(value)} is no {dtype}")
     return value
+
+
+def _short(value: Any) -> str:
+    shown = (
+        repr(value) if not isinstance(value, int) or -LARGEST - 1 <= value <= LARGEST else "a number of more than 64 bits"
+    )
+    return shown if len(shown) <= 80 else f"{shown[:77]}…"

@@ -19,12 +19,14 @@ from harness.sweep.app import Request
 from harness.sweep.compose import Place
 
 REPORT = "report.html"
+MOST_DETAILS = 5
 
 
 def summary_of_sweep(where: Place, request: Request) -> None:
     """Tables, verdicts and cache cross-check on stdout; for an experiment of the study also the report."""
     from analysis.tables import cross_check
     from analysis.tables.join import line as cross_check_line
+    from analysis.tables.join import words
     from analysis.terminal import print_tables
     from harness.prereg.adapters import check_study
     from harness.prereg.show import report_lines
@@ -38,7 +40,12 @@ def summary_of_sweep(where: Place, request: Request) -> None:
         print()
         for line in report_lines(check_study(study, where.runs)):
             print(line)
-    print(cross_check_line(cross_check(folder)))
+    check = cross_check(folder)
+    print(cross_check_line(check))
+    for detail in check["details"][:MOST_DETAILS]:
+        print(f"  {words(detail)}")
+    if len(check["details"]) > MOST_DETAILS:
+        print(f"  and {len(check['details']) - MOST_DETAILS} more, in the report")
     print(f"report: {make_report(where, request.experiment, study)}")
 
 

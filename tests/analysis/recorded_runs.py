@@ -217,7 +217,7 @@ class Recorder:
         self.log += [
             f"slot launch_slot_: {slot} | processing task, is_child = 0",
             f"slot update_slots: {slot} | new prompt, n_ctx_slot = {self.n_ctx}, n_keep = 0, task.n_tokens = {prompt}",
-            f"slot update_slots: {slot} | n_tokens = {reused}, memory_seq_rm [{reused}, end)",
+            f"slot update_slots: {slot} | cached n_tokens = {reused}, memory_seq_rm [{reused}, end)",
             f"slot print_timing: {slot} | prompt eval time = {read_ms:10.2f} ms / {read:5d} {READ_RATE}",
             f"slot print_timing: {slot} |        eval time = {write_ms:10.2f} ms / {written:5d} {WRITE_RATE}",
             f"slot print_timing: {slot} |       total time = {read_ms + write_ms:10.2f} ms / {read + written:5d} tokens",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from recorded_runs import clearing_run, quick_grid, solved_run
 
-from analysis.tables import cross_check, line, requests
+from analysis.tables import cross_check, line, requests, words
 
 RATE = "tokens (    2.50 ms per token,   400.00 tokens per second)"
 PROBE = [
@@ -38,6 +38,10 @@ def test_replies_and_log_agree(tmp_path: Path) -> None:
         (r"/\s+(\d+) tokens \(   11\.25", "generated_tokens"),
         (r"n_tokens = (\d+), memory_seq_rm", "cached_tokens"),
         (r"task\.n_tokens = (\d+)", "prompt_tokens"),
+        (r"stop processing: n_tokens = (\d+)", "release_n_tokens"),
+        (r"truncated = (0)", "truncated"),
+        (r"prompt eval time = +(\d+)\.", "prompt_ms"),
+        (r"       eval time = +(\d+)\.", "eval_ms"),
     ],
 )
 def test_one_changed_number_is_one_mismatch(tmp_path: Path, pattern: str, field: str) -> None:
@@ -53,6 +57,47 @@ def test_one_changed_number_is_one_mismatch(tmp_path: Path, pattern: str, field:
     assert field in detail["differences"]
     asked = requests(tmp_path)
     assert asked["log_matches"].fillna(True).sum() == n - 1
+
+
+@pytest.mark.parametrize(
+    ("line_of", "missing"),
+    [
+        ("prompt eval time", ["processed_tokens", "prompt_ms"]),
+        ("       eval time", ["generated_tokens", "eval_ms"]),
+        ("memory_seq_rm", ["cached_tokens"]),
+        ("task.n_tokens", ["prompt_tokens"]),
+        ("stop processing", ["status"]),
+    ],
+)
+def test_a_missing_line_is_said(tmp_path: Path, line_of: str, missing: list[str]) -> None:
+    folder = solved_run(tmp_path)
+    lines = folder.server_log.read_text().splitlines(keepends=True)
+    chosen = [i for i, text in enumerate(lines) if line_of in text][1]
+    folder.server_log.write_text("".join(lines[:chosen] + lines[chosen + 1 :]))
+    check = cross_check(tmp_path)
+    assert (check["matched"], check["mismatched"], check["incomplete"]) == (4, 0, 1)
+    (detail,) = check["details"]
+    assert detail["missing"] == missing
+    assert words(detail).endswith(f"the log does not tell {', '.join(missing)}")
+    assert line(check).endswith("mismatched 0, told in part 1")
+
+
+def test_a_doubled_line_is_said(tmp_path: Path) -> None:
+    folder = solved_run(tmp_path)
+    text = folder.server_log.read_text()
+    folder.server_log.write_text(re.sub(r"(?m)^(.*stop processing.*\n)", r"\1\1", text, count=1))
+    check = cross_check(tmp_path)
+    assert line(check) == "replies 4, log 4, matched 4, mismatched 0"
+    assert [p.partition(": ")[2] for p in check["problems"]] == [
+        "1 timing or release line printed a second time, the first one counts"
+    ]
+
+
+def test_a_number_that_is_none_ends_no_table(tmp_path: Path) -> None:
+    folder = solved_run(tmp_path)
+    text = folder.server_log.read_text()
+    folder.server_log.write_text(re.sub(r"/ +\d+ tokens", f"/ {'9' * 30} tokens", text, count=1))
+    assert requests(tmp_path)["log_processed_tokens"].isna().sum() == 1
 
 
 def test_a_lost_row_is_named(tmp_path: Path) -> None:

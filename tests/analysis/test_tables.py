@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from recorded_runs import Recorder, clearing_run, false_run, quick_grid, solved_run
 
-from analysis.tables import COLUMNS, TABLES, all_tables, clears, commands, requests, runs, tests
+from analysis.tables import COLUMNS, TABLES, all_tables, clears, commands, load, requests, runs, tests
 from analysis.tables.write import rows_of, write_tables
 from harness.record.folder import RecordError
 
@@ -210,3 +210,12 @@ def test_tables_as_files(grid: Path, tmp_path: Path) -> None:
     assert document["rows"][0]["peak_gpu_bytes"] is None
     with (tmp_path / "out" / "requests.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(requests(grid))
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**70), 10**400], ids=["large", "small", "huge"])
+def test_a_number_beyond_64_bits_is_a_problem_of_its_run(tmp_path: Path, value: int) -> None:
+    folder = solved_run(tmp_path)
+    path = folder.path / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"steps": value}))
+    (problem,) = load(tmp_path).problems
+    assert "column steps: a number of more than 64 bits is no Int64" in problem
