@@ -4,7 +4,7 @@
 - Kinds of sockets that no network namespace holds (vsock leads to the machine's host) or that need no network at all but the
   kernel's rarely used parts. Unix, internet and netlink sockets stay.
 - Keyrings, which processes inherit from whoever started the harness.
-- Files in memory and System V memory, which belong to no process's count and to no disk.
+- Files in memory, System V memory and message queues, which belong to no process's count and to no disk, and outlive a command.
 - Parts of the kernel with a record of ways out: bpf, perf, userfaultfd, io_uring.
 """
 
@@ -48,6 +48,7 @@ MACHINES = {
             "shmget": 29,
             "semget": 64,
             "msgget": 68,
+            "mq_open": 240,
             "bpf": 321,
             "perf_event_open": 298,
             "userfaultfd": 323,
@@ -66,6 +67,7 @@ MACHINES = {
             "shmget": 194,
             "semget": 190,
             "msgget": 186,
+            "mq_open": 180,
             "bpf": 280,
             "perf_event_open": 241,
             "userfaultfd": 282,

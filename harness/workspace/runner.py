@@ -10,7 +10,9 @@ message {"stop": NAME} ends it with the limit NAME. The end of descriptor 0 is t
 A byte on descriptor 2, a file that nobody waits for, says that a command was begun. When it has ended, the answer goes out:
 exit_code (128+N for a signal, null when it was ended here), timed_out, limit, stdout, stderr, output_chars, truncated and report.
 A command has ended when its shell has: whatever it left running is killed first. No environment, current folder or process outlives
-a command. As process 1 this kills everything it sees; outside a process namespace (`plain`) it kills the processes below it.
+a command. Where a command changed what this process hands on (limits, priority, processors: they share a user), this process ends
+after the answer and the harness starts another for the next command.
+As process 1 this kills everything it sees; outside a process namespace (`plain`) it kills the processes below it.
 """
 
 import contextlib
@@ -29,6 +31,7 @@ FLOOD = 8  # a command that prints this many times what is kept is ended
 TICK_S = 0.2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 CONTINUATION = bytes(range(0x80, 0xC0))
+IOPRIO_GET = {"x86_64": 252, "aarch64": 31}  # the C library has no function for it
 
 
 class Capture:
@@ -267,6 +270,17 @@ def watch(request, captures, pid, ended, control, alone):
                 return None, "memory"
 
 
+def standing():
+    """What every command inherits from this process, and what another process of the same user may change about it."""
+    limits = [resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")]
+    found = [limits, os.getpriority(os.PRIO_PROCESS, 0)]
+    if sys.platform == "linux":
+        found += [os.sched_getaffinity(0), os.sched_getscheduler(0), os.sched_getparam(0).sched_priority]
+        number = IOPRIO_GET.get(os.uname().machine)
+        found.append(number and ctypes.CDLL(None).syscall(number, 1, 0))
+    return found
+
+
 def settle(alone, uid):
     """Gives up root for `uid` and makes this process unreadable to the commands, which share its user."""
     if uid is not None:
@@ -293,6 +307,7 @@ def main():
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
+    first = standing()
     send(answers, {"ready": True})
     while True:
         request = receive(control)
@@ -304,7 +319,10 @@ def main():
         answer = execute(request, control, alone)
         if answer is None:
             return
+        changed = standing() != first
         send(answers, answer)
+        if changed:
+            return
 
 
 if __name__ == "__main__":

@@ -139,6 +139,26 @@ def test_the_runner_can_not_be_read_or_ended(inside):
     assert run(inside, "echo again").stdout == "again\n"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "prlimit --pid 1 --fsize=1000:1000 --nofile=100:100",
+        "renice -n 10 -p 1",
+        "renice -n 10 -u $(id -u)",
+        "taskset -p 1 1",
+        "chrt --idle -p 0 1",
+        "ionice -c 3 -p 1",
+    ],
+)
+def test_what_a_command_does_to_the_runner_ends_with_it(inside, change):
+    look = "ulimit -Ha; nice; taskset -p $$ | cut -d: -f2; chrt -p $$ | cut -d: -f2; ionice -p $$; head -c 2000 /dev/zero | wc -c"
+    before = run(inside, look).stdout
+    changed = run(inside, f"echo kept > /tmp/kept; echo kept > kept; {change}")
+    assert changed.exit_code == 0, changed
+    assert run(inside, look).stdout == before
+    assert run(inside, "cat /tmp/kept kept").stdout == "kept\nkept\n"
+
+
 def test_commands_run_without_any_right(inside):
     assert run(inside, "grep CapEff /proc/self/status").stdout.split() == ["CapEff:", "0000000000000000"]
     assert run(inside, "grep NoNewPrivs /proc/self/status").stdout.split() == ["NoNewPrivs:", "1"]
