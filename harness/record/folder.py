@@ -113,9 +113,9 @@ def find_runs(root: Path) -> list[RunFolder]:
     found, todo = [], [root]
     while todo:
         folder = todo.pop()
-        if (folder / MANIFEST).is_file():
-            found.append(folder)
-            continue
-        with contextlib.suppress(OSError):  # shut, or gone meanwhile
+        with contextlib.suppress(OSError):  # shut, gone meanwhile, or deeper than the system takes
+            if (folder / MANIFEST).is_file():
+                found.append(folder)
+                continue
             todo += [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     return [RunFolder(folder) for folder in sorted(found)]

@@ -1,6 +1,7 @@
 """Scores, measures and the command line."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from harness.agent.approval.labelled import Labelled, LabelledError, load
 from harness.agent.approval.measure import auc, measure_advice, summarise
 from harness.agent.approval.score import markdown, score, share
 from harness.record.events import EventWriter
+from harness.workspace.paths import remove
 
 DATA = Path(__file__).parent / "data"
 CORPUS = DATA / "corpus.yaml"
@@ -210,3 +212,27 @@ def test_the_advice_command():
     assert (told["wording"], told["asked"], told["answered"]) == ("effects", 120, 120)
     assert told["auc"] > 0.5
     assert told["flagged_by_effect"]["test"]["count"] == 0
+
+
+def test_half_a_character_pair_is_printed_as_its_escape(tmp_path):
+    file = tmp_path / "odd.yaml"
+    file.write_text('- {command: "ls \\uD800é", should_ask: true}\n- {command: "rm \\uD800", should_ask: false}\n')
+    told = json.loads(cli("score", "--rule", "parsed", "--commands", str(file), "--json"))
+    assert told["safe_but_asks"] == ["rm \ud800"]
+    assert "rm \\ud800" in cli("score", "--rule", "parsed", "--commands", str(file))
+    assert "second_printed" in cli("score", "--rule", "all", "--commands", str(file))
+
+
+def test_folders_too_deep_for_a_path_hold_no_runs(tmp_path):
+    name, top = "d" * 200, os.open(tmp_path, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir(name, dir_fd=top)
+        below = os.open(name, os.O_RDONLY, dir_fd=top)
+        os.close(top)
+        top = below
+    os.close(top)
+    try:
+        with pytest.raises(LabelledError, match="no runs below it"):
+            load(tmp_path)
+    finally:
+        remove(tmp_path / name)

@@ -45,7 +45,7 @@ def score_command(
     scores = _scores(RULES if name == "all" else (name,), commands, root)
     if as_json:
         told = {"rules": [s.as_json() for s in scores]} if name == "all" else scores[0].as_json()
-        print(json.dumps(told, ensure_ascii=False, indent=2))
+        print(_writable(json.dumps(told, ensure_ascii=False, indent=2)))
         return
     if name == "all":
         _print_table(scores)
@@ -124,7 +124,12 @@ def _print_advice(measured: AdviceMeasure) -> None:
 
 
 def _line(command: str) -> str:
-    return command.replace("\n", "\\n")
+    return _writable(command.replace("\n", "\\n"))
+
+
+def _writable(text: str) -> str:
+    """Half a character pair, which JSON and YAML can hold, as its escape: that is JSON too."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _figure(value: float | None) -> str:
