@@ -47,7 +47,7 @@ def call_of(call: Mapping[str, Any], number: str) -> dict[str, Any]:
     error = None
     try:
         arguments = json.loads(text)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         arguments, error = {"text": text}, f"not JSON ({e})"
     if not isinstance(arguments, dict):
         arguments, error = {"text": text}, "not a JSON object"

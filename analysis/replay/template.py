@@ -43,7 +43,7 @@ class LocalTemplate:
                 add_generation_prompt=True,
                 **self._specials,
             )
-        except TemplateError:
+        except (TemplateError, RecursionError):
             return None
 
     def _as_objects(self, message: Message) -> Message:
@@ -57,7 +57,7 @@ class LocalTemplate:
         if raw not in self._objects:
             try:
                 self._objects[raw] = _plain(json.loads(raw))
-            except ValueError:
+            except (ValueError, RecursionError):
                 self._objects[raw] = raw
         return function | {"arguments": self._objects[raw]}
 

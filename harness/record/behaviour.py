@@ -22,7 +22,7 @@ def arguments_of(call: Event) -> dict[str, Any]:
     """A call's arguments; empty when they are not a JSON object."""
     try:
         value = json.loads(call.get("arguments") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

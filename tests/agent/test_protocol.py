@@ -14,6 +14,7 @@ from harness.agent.protocol import PROTOCOLS, protocol
 from harness.agent.protocol.constrained import FINISH, reply_schema
 from harness.agent.protocol.text_json import find_calls
 from harness.agent.tools.base import Tool
+from harness.record.behaviour import arguments_of
 from harness.serving.outcome import AssistantMessage, ToolCall
 
 READ = Tool("read_file", "Read.", {"path": {"type": "string"}}, lambda path: path)
@@ -144,3 +145,13 @@ def test_every_tool_is_a_valid_declaration():
     for tool in planning_tools(Plan()):
         declared = tool.declaration()["function"]
         assert set(declared["parameters"]["required"]) <= set(declared["parameters"]["properties"])
+
+
+@pytest.mark.parametrize("name", ["text_json", "constrained"])
+def test_arguments_that_nest_without_end_are_sent_and_end_no_run(name):
+    endless = "[" * 3000
+    call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": endless}}
+    text = json.dumps({"name": "bash", "arguments": endless})
+    stored = {"role": "assistant", "content": "", "tool_calls": [call], "raw": text}
+    assert protocol(name).wire([stored])[0]["content"]
+    assert arguments_of({"arguments": endless}) == {}

@@ -39,11 +39,9 @@ def by_the_rules(messages: list[Message]) -> tuple[list[Message], int]:
                 for call in message.get("tool_calls", []):
                     try:
                         arguments = json.loads(call["function"]["arguments"])
-                    except json.JSONDecodeError:
+                    except (json.JSONDecodeError, RecursionError):
                         continue
-                    if type(arguments) is not dict:
-                        continue
-                    for key in ("content", "old", "new"):
+                    for key in ("content", "old", "new") if type(arguments) is dict else ():
                         if isinstance(arguments.get(key), str) and arguments[key][:8] != "[cleared":
                             arguments[key] = "[cleared: %d characters]" % len(arguments[key])  # noqa: UP031
                     call["function"]["arguments"] = json.dumps(arguments)

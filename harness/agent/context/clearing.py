@@ -14,6 +14,7 @@ from typing import Any
 from harness.agent.context.memory import ledger_lines
 from harness.agent.context.published import BODIES, CLEARED_MARK, body_placeholder, result_placeholder
 from harness.agent.context.steps import Step, Transcript, is_result, transcript, without_old_notices
+from harness.agent.tools.base import parse_arguments
 from harness.record.conversation import Message
 
 KINDS = ("results", "thinking", "bodies")
@@ -110,12 +111,8 @@ def _thinner(reply: Message, *, thinking: bool, bodies: bool) -> Message:
 
 
 def _without_bodies(call: dict[str, Any]) -> dict[str, Any]:
-    raw = call["function"]["arguments"]
-    try:
-        arguments = json.loads(raw)
-    except ValueError:
-        return call
-    if not isinstance(arguments, dict):
+    arguments = parse_arguments(call["function"]["arguments"])
+    if arguments is None:
         return call
     long = {k: body_placeholder(v) for k, v in arguments.items() if k in BODIES and _is_body(v)}
     if not long:

@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
+from harness.agent.tools.base import parse_arguments
 from harness.record.conversation import Message
 
 SUMMARY_TITLE = "[summary of the earlier steps, which were taken out to save context]"
@@ -86,13 +86,7 @@ def ledger_lines(messages: tuple[Message, ...]) -> Iterator[str]:
 
 def _argument(raw: str) -> str:
     """The argument that says most: the first one that is no body."""
-    try:
-        arguments: Any = json.loads(raw)
-    except ValueError:
-        return ""
-    if not isinstance(arguments, dict):
-        return ""
-    value = next((v for k, v in arguments.items() if k not in _BODIES), "")
+    value = next((v for k, v in (parse_arguments(raw) or {}).items() if k not in _BODIES), "")
     return _short(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), ARGUMENT_CHARS)
 
 

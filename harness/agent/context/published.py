@@ -56,17 +56,15 @@ def _cleared(message: Message) -> Message:
 
 
 def _cleared_arguments(raw: str) -> str:
+    """Whatever JSON they are is respelled, an object or not; what can't be read, endless nesting included, stays."""
     try:
         arguments = json.loads(raw)
-    except ValueError:
+        if isinstance(arguments, dict):
+            bodies = {k: v for k, v in arguments.items() if k in BODIES and isinstance(v, str)}
+            arguments |= {k: body_placeholder(v) for k, v in bodies.items() if not v.startswith(CLEARED_MARK)}
+        return json.dumps(arguments)
+    except (ValueError, RecursionError):
         return raw
-    if not isinstance(arguments, dict):
-        return raw
-    for key in BODIES:
-        value = arguments.get(key)
-        if isinstance(value, str) and not value.startswith(CLEARED_MARK):
-            arguments[key] = body_placeholder(value)
-    return json.dumps(arguments)
 
 
 @dataclass(frozen=True)

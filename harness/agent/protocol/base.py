@@ -87,5 +87,5 @@ def same_calls(a: Sequence[ToolCall], b: Sequence[ToolCall]) -> bool:
 def _meaning(arguments: str) -> Any:
     try:
         return json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments

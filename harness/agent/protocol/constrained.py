@@ -102,7 +102,7 @@ def _render(thought: str, calls: Sequence[ToolCall]) -> str:
     for call in calls:
         try:
             arguments = json.loads(call.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = {}
         objects.append(json.dumps({"thought": thought, "tool": call.name, "arguments": arguments}, ensure_ascii=False))
     return "\n".join(objects)

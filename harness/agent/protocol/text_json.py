@@ -57,7 +57,7 @@ def render(content: str, calls: Sequence[ToolCall]) -> str:
     for call in calls:
         try:
             arguments = json.loads(call.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = call.arguments
         body = json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False, indent=2)
         fences.append(f"```json\n{body}\n```")
