@@ -8,6 +8,7 @@ out on purpose, so that the same experiment has the same run ids on every machin
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from dataclasses import dataclass, field
@@ -298,7 +299,11 @@ def _check(s: RunSettings) -> None:
         ),
         (s.context.clear_at_least >= 0, "context.clear_at_least", "0 tokens or more"),
         (s.context.summary_tokens >= 16, "context.summary_tokens", "16 tokens or more"),
-        (s.context.trigger is None or s.context.trigger > 0, "context.trigger", "a fraction or a reserve above 0"),
+        (
+            s.context.trigger is None or 0 < s.context.trigger < math.inf,
+            "context.trigger",
+            "a fraction or a reserve above 0",
+        ),
         (0 < s.context.floor <= 1, "context.floor", "a fraction of the window above 0, at most 1"),
         (s.server.kind != "attach" or s.server.url, "server.url", "the address of the server to attach to"),
         (s.server.kind != "scripted" or s.server.scenario, "server.scenario", "the scenario to play"),

@@ -9,13 +9,14 @@ from harness.agent.approval.advice import Decider
 from harness.agent.approval.answer import answerer
 from harness.agent.approval.registry import rule
 from harness.agent.approver import RuleApprover
-from harness.agent.context import context_policy
+from harness.agent.context import check_context, context_policy
 from harness.agent.context.cap import READ_MORE, CappedResults
 from harness.agent.conversation import Conversation
 from harness.agent.finish import Evidence, finish_gate, test_names
 from harness.agent.loop import AgentLoop
 from harness.agent.parts import CountSent, Parts, StepSink
 from harness.agent.planning import Plan
+from harness.agent.prompts import prompt
 from harness.agent.protocol import protocol
 from harness.agent.stop import Stop
 from harness.agent.tools.box import toolbox
@@ -23,7 +24,18 @@ from harness.agent.tools.shell import Shell
 from harness.agent.workspace import Workspace
 from harness.record.events import EventSink
 from harness.serving.outcome import ModelClient
-from harness.settings import RunSettings
+from harness.settings import RunSettings, SettingsError
+
+
+def check_names(settings: RunSettings) -> None:
+    """Raises SettingsError, before anything is started, for a prompt, rule or policy that does not exist or can't hold."""
+    prompt(settings.agent.prompt)
+    try:
+        rule(settings.approval.rule)
+    except ValueError as e:
+        raise SettingsError(f"approval.rule: {e}") from e
+    server = settings.server
+    check_context(settings.context, n_ctx=server.n_ctx, max_tokens=server.max_tokens, cache_reuse=server.cache_reuse)
 
 
 def run_agent(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.agent.run import check_names
 from harness.external.program import program_identity
 from harness.models import LocalModel, resolve, store_settings
 from harness.record.folder import RunFolder, run_id
@@ -73,6 +74,7 @@ def plan(cell: Cell, place: Place) -> RunPlan:
         TaskError, ModelError, ServingError, SettingsError: what is missing, in one line.
     """
     settings = cell.settings
+    check_names(settings)
     task = load_task(settings.task.path or settings.task.name, study=place.study)
     model = None
     if settings.server.kind in NEED_MODEL:

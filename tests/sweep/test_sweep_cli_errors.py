@@ -65,3 +65,29 @@ def test_a_cell_with_a_list_in_it_is_shown_whole(tmp_path, monkeypatch, capsys):
     ]
     assert calledshot(monkeypatch, "run", *cell, "--dry") == 0
     assert "[read_file,bash]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["context.policy=magic"], "context.policy: 'magic' is not one of"),
+        (["context=kv_shift"], "context.policy: kv_shift needs server.cache_reuse above 0"),
+        (["context=guarded", "context.clear=[foo]"], "context.clear: no kind named foo"),
+        (["context=guarded", "context.clear=[thinking]"], "context.ledger: needs results"),
+        (["context=guarded", "context.trigger=inf"], "context.trigger: needs a fraction or a reserve above 0"),
+        (["context=guarded", "context.trigger=8192"], "context.trigger: a reserve of 8192 tokens leaves nothing"),
+        (["context=guarded", "server.max_tokens=9000"], "server.max_tokens: a reserve of 9000 tokens leaves nothing"),
+        (["context=published", "context.trigger=500"], "context.trigger: published takes a fraction"),
+        (["approval.rule=magic"], "approval.rule: no approval rule named 'magic'"),
+        (["agent.prompt=magic"], "agent.prompt: 'magic' is not one of"),
+    ],
+)
+def test_settings_that_no_run_can_start_with_are_refused_before_any_does(tmp_path, monkeypatch, capsys, asked, words):
+    """Also of the last cell of a grid: no model is loaded for the ones before it."""
+    cell = ["task=todo", "server=scripted", "server.scenario=solves", "server.n_ctx=8192", *asked]
+    code = calledshot(monkeypatch, "run", *cell, "--runs", tmp_path)
+    said = capsys.readouterr().err.strip()
+    assert code == 2
+    assert said.startswith(f"calledshot: {words}")
+    assert len(said.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from harness.agent.context.published import Published, PublishedBeforeSend
 from harness.agent.context.summarise import Summarise
 from harness.settings import ContextSettings, SettingsError
 
-__all__ = ["POLICIES", "ContextChange", "ContextPolicy", "ContextState", "When", "context_policy"]
+__all__ = ["POLICIES", "ContextChange", "ContextPolicy", "ContextState", "When", "check_context", "context_policy"]
 
 POLICIES = ("none", "published", "published_before_send", "guarded", "summarise", "kv_shift")
 
@@ -25,6 +25,22 @@ class NoPolicy:
 
     def decide(self, when: When, state: ContextState) -> ContextChange | None:
         return None
+
+
+def check_context(settings: ContextSettings, *, n_ctx: int, max_tokens: int | None, cache_reuse: int) -> None:
+    """Raises SettingsError for context settings that no run can start with, whatever the server turns out to do."""
+    context_policy(settings, cache_reuse=cache_reuse, probe={"moved_reuse": True})
+    if settings.policy in ("none", "published"):
+        return
+    given, by = settings.trigger, "context.trigger"
+    if given is None and settings.policy != "published_before_send":
+        given, by = max_tokens, "server.max_tokens"
+    # A fraction (at most 1) always leaves a limit; a reserve as large as the window would clear before every request.
+    if given is not None and given >= n_ctx and (by == "server.max_tokens" or given > 1):
+        raise SettingsError(
+            f"{by}: a reserve of {given:g} tokens leaves nothing of the window of {n_ctx}; "
+            "set context.trigger to a fraction of it, e.g. 0.75, or to a smaller reserve"
+        )
 
 
 def context_policy(
