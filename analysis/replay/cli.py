@@ -13,6 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from analysis.replay.errors import ReplayError
+from harness.agent.context import POLICIES
+
 if TYPE_CHECKING:
     from analysis.replay.outcome import Replay
 
@@ -37,12 +40,10 @@ ROWS = (
 
 
 def replay_command(
-    runs: Annotated[list[Path], typer.Argument(help="run folders, or folders of them")],
+    runs: Annotated[list[str], typer.Argument(help="run folders, or folders of them")],
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy", help="a policy, e.g. guarded or guarded:floor=0.35,keep=1; several times; first = base"
-        ),
+        typer.Option("--policy", help="one or more policies, e.g. guarded or guarded:floor=0.35,keep=1; first = base"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
     n_ctx: Annotated[
@@ -65,19 +66,34 @@ def replay_command(
     from analysis.replay.replay import replay
     from analysis.replay.sources import Sources
 
-    names = policy or ["published", "guarded"]
+    folders, more = _split(runs)
+    names = [*(policy or []), *more] or ["published", "guarded"]
     with Sources() as sources:
-        found = replay(runs, names, n_ctx=n_ctx, cache_reuse=cache_reuse, sources=sources, progress=_tell)
+        found = replay(folders, names, n_ctx=n_ctx, cache_reuse=cache_reuse, sources=sources, progress=_tell)
         document = found.document()
         if predict:
-            document["predictions"] = predicted(runs, sources)
+            document["predictions"] = predicted(folders, sources)
         if server_check:
-            document["server_check"] = server_checked(runs, names, sources, n_ctx=n_ctx, most=most, tell=_tell)
+            document["server_check"] = server_checked(folders, names, sources, n_ctx=n_ctx, most=most, tell=_tell)
     if as_json:
         json.dump(document, sys.stdout, ensure_ascii=False, indent=1)
         print()
         return
     _print(found, document)
+
+
+def _split(given: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Run folders and the names of policies among them: of `--policy A B C` the option itself takes A only."""
+    names = [word for word in given if word.partition(":")[0] in POLICIES]
+    others = [word for word in given if word not in names]
+    wrong = next((w for w in others if len(given) > 1 and "/" not in w and not Path(w).exists()), None)
+    if wrong is not None:
+        raise ReplayError(
+            f"{wrong}: neither a folder of runs nor a policy; name an existing folder, or one of {', '.join(POLICIES)}"
+        )
+    if not others:
+        raise ReplayError(f"no runs are named; name a folder of them (one called {names[0]} is ./{names[0]})")
+    return [Path(word) for word in others], names
 
 
 def _tell(text: str) -> None:

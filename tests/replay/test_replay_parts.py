@@ -228,6 +228,32 @@ def test_the_command_prints_one_json_document(command: Typer, tmp_path: Path) ->
     assert "keeps the model's choices fixed" in shown.stdout
 
 
+def test_one_policy_option_takes_several_names(command: Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = record(tmp_path, ContextSettings("published"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "guarded").mkdir()
+    runs = str(one.folder.path)
+
+    def policies(*asked: str) -> list[str]:
+        ran = CliRunner().invoke(command, [*asked, "--json"])
+        assert ran.exit_code == 0, ran.output
+        return list(json.loads(ran.stdout)["policies"])
+
+    three = ["published", "guarded", "guarded:floor=0.35,keep=1"]
+    assert policies(runs, "--policy", *three) == three
+    assert policies("--policy", *three, runs) == three
+    assert policies(runs, "--policy", three[0], three[1], "--policy", "none") == ["published", "none", "guarded"]
+    for asked, line in (
+        ([runs, "--policy", "published", "gaurded"], "gaurded: neither a folder of runs nor a policy"),
+        (["--policy", "published", "guarded"], "no runs are named"),
+        (["./guarded", "--policy", "published"], "no finished run"),
+    ):
+        ran = CliRunner().invoke(command, asked)
+        assert isinstance(ran.exception, ValueError)
+        assert line in str(ran.exception)
+        assert "\n" not in str(ran.exception)
+
+
 def test_runs_that_can_not_be_replayed_are_named(tmp_path: Path) -> None:
     one = record(tmp_path, ContextSettings("none"), n_ctx=1 << 16)
     manifest = one.manifest | {"kind": "real", "run_id": "abc", "model": {"name": "m", "sha256": None}}
