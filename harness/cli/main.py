@@ -75,7 +75,8 @@ def main() -> None:
         code = 1
     except OSError as e:
         print(f"calledshot: {_in_words(e)}", file=sys.stderr)
-        code = 1
+        # What may not be read or written was named by the caller; a full disk was not.
+        code = 2 if isinstance(e, PermissionError) else 1
     if code == INTERRUPTED:
         print("interrupted; what is finished stays, run the same command to go on", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)

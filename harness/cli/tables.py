@@ -88,7 +88,8 @@ def tables_command(
 
     records = load(runs, short_arms=not (as_json or to))
     need_runs(records, "to make tables of")
-    for problem in all_problems(records):
+    left_out = all_problems(records)
+    for problem in left_out:
         typer.echo(f"left out: {problem}", err=True)
     if to is not None:
         written = write_tables(records, to)
@@ -97,6 +98,9 @@ def tables_command(
         if not as_json:
             return
     found = MAKERS[table](records)
+    for problem in found.attrs["problems"]:
+        if problem not in left_out:
+            typer.echo(f"warning: {problem}", err=True)
     if as_json:
         print(json.dumps({"table": table} | as_document(table, found), ensure_ascii=False, indent=1))
         return

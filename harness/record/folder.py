@@ -106,16 +106,23 @@ def find_runs(root: Path) -> list[RunFolder]:
     """The run folders at or below `root` (those with a manifest), in the order of their paths.
 
     What lies in a run folder is not looked at: in the copy of a run that goes on, or was cut off, an agent may write what it likes.
-    A folder that can't be listed holds none.
+    A folder that can't be listed holds none; where nothing else is found, the first one that may not be read is the error.
     """
     if not root.is_dir():
         raise RecordError(f"{root}: no such folder")
-    found, todo = [], [root]
+    found: list[Path] = []
+    shut: list[Path] = []
+    todo = [root]
     while todo:
         folder = todo.pop()
-        with contextlib.suppress(OSError):  # shut, gone meanwhile, or deeper than the system takes
+        with contextlib.suppress(OSError):  # gone meanwhile, or deeper than the system takes
+            if not os.access(folder, os.R_OK | os.X_OK):
+                shut.append(folder)
+                continue
             if (folder / MANIFEST).is_file():
                 found.append(folder)
                 continue
             todo += [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+    if shut and not found:
+        raise RecordError(f"{min(shut)}: can't be read (Permission denied)")
     return [RunFolder(folder) for folder in sorted(found)]

@@ -86,3 +86,25 @@ def test_names_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "file" in refused(
         capsys, "report", "quick", "--runs", str(tmp_path), "--out", str(tmp_path / "file" / "r.html")
     )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize("name", [*COMMANDS, "show"])
+def test_a_run_folder_that_may_not_be_read(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named as such, not taken for a folder without runs."""
+    folder = solved_run(tmp_path).path
+    folder.chmod(0)
+    try:
+        asked = ("show", str(folder)) if name == "show" else COMMANDS[name](str(folder.parent))
+        line = refused(capsys, *asked)
+    finally:
+        folder.chmod(0o755)
+    assert str(folder) in line or name == "compare"
+    assert "ermission denied" in line or "not readable" in line or name == "compare"
+
+
+def test_a_log_that_does_not_fit_is_said_beside_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = solved_run(tmp_path)
+    folder.server_log.write_text("GET / 200\n")
+    assert command("tables", str(tmp_path), "--table", "requests", "--json") == 0
+    assert capsys.readouterr().err.startswith(f"warning: {folder.server_log} is not a llama-server log")
