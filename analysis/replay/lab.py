@@ -51,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Clear:
-    """One clear. freed: tokens. before: the number of the request it came before."""
+    """One clear. freed: tokens. before: how many requests of the agent were answered by then; summaries are none of its."""
 
     turn: int
     when: When
@@ -170,7 +170,8 @@ class _Play:
             self.out.cleared_nothing += 1
             return False
         freed = self.prompts.count(self.messages) - self.prompts.count(change.messages)
-        self.out.clears.append(Clear(self.turn, when, change.cleared, freed, len(self.out.requests), change.decision))
+        answered = sum(r.tag == "agent" for r in self.out.requests)
+        self.out.clears.append(Clear(self.turn, when, change.cleared, freed, answered, change.decision))
         self.events.append({"event": "context", "after": encode_change(self.messages, change.messages)})
         self.messages = change.messages
         self.history.cleared()

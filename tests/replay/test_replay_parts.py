@@ -187,6 +187,24 @@ def test_a_summary_is_asked_for_and_counted() -> None:
     assert sums([through])["summary_requests"] == len(asked)
 
 
+def test_a_summarys_own_request_does_not_part_two_clears() -> None:
+    """Thrashing is another clear within two requests, as the policy itself is told of it."""
+    through = _run(1, 40).through(named_policy("summarise:trigger=0.6"), n_ctx=8192)
+    told = sum(c.decision.get("no_summary") is None for c in through.clears)
+    assert told > 10
+    answered, near, last = 0, 0, None
+    clears = list(through.clears)
+    for request in through.requests:
+        if request.tag == "summary":
+            continue
+        if request.after_clear:
+            near += last is not None and answered - last <= 2
+            last = answered
+        answered += 1
+    assert len(clears) > near > 0
+    assert sums([through])["thrashing_clears"] == near
+
+
 def test_a_capped_result_can_be_read_on() -> None:
     text = "".join(f"{n:05d}\n" for n in range(500))
     results = CappedResults(600)
