@@ -15,7 +15,7 @@ NAMED = set(re.findall(r"`([^`\n]+)`", (Path(__file__).parents[2] / "docs/server
 
 
 @pytest.mark.parametrize(
-    "name", [*MAIN_FIELDS, *OPTIONAL_FIELDS, "run", "container", *ORDER, *{f.era for f in FORMATS}]
+    "name", [*MAIN_FIELDS, *OPTIONAL_FIELDS, "run", "container", *ORDER, *sorted({f.era for f in FORMATS})]
 )
 def test_it_is_named(name):
     assert name in NAMED
