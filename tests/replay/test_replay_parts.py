@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +215,14 @@ def test_a_capped_result_can_be_read_on() -> None:
     assert shown.startswith(text[:450])
     assert shown.endswith(text[-150:])
     assert results.born("call_2_0", "short") == "short"
-    read, start = "", 0
     tool = results.tool()
-    while start < len(text):
-        part = tool.run(result="call_1_0", start=start)
-        read, start = read + part.partition("\n[")[0][:600], start + 600
+    hint = re.compile(
+        r'\[\d+ characters (?:left out here|follow); read_more\(result="(.+?)", start=(\d+)\) shows them\]'
+    )
+    read, part = text[:450], shown
+    while found := hint.search(part):
+        part = tool.run(result=found[1], start=int(found[2]))
+        read += hint.sub("", part).removesuffix("\n") if hint.search(part) else part
     assert read == text
     for wrong in ({"result": "call_9_0", "start": 0}, {"result": "call_1_0", "start": 3000}):
         with pytest.raises(ToolError):

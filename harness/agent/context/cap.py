@@ -21,8 +21,13 @@ def capped(text: str, call_id: str, most: int) -> str:
         return text
     tail = int(most * TAIL_SHARE)
     head = most - tail
-    hint = f'[{len(text) - most} characters left out here; {READ_MORE}(result="{call_id}", start={head}) shows them]'
+    hint = f"[{len(text) - most} characters left out here; {_shows(call_id, head)}]"
     return f"{text[:head]}\n{hint}\n{text[len(text) - tail :]}"
+
+
+def _shows(call_id: str, start: int) -> str:
+    """The whole call, because a policy may have taken out the hint before this one."""
+    return f'{READ_MORE}(result="{call_id}", start={start}) shows them'
 
 
 class CappedResults:
@@ -53,5 +58,5 @@ class CappedResults:
         if not 0 <= start < len(text):
             raise ToolError(f"{result} has characters 0 to {len(text) - 1}")
         end = min(len(text), start + self.most)
-        rest = f"\n[{len(text) - end} characters follow, start={end}]" if end < len(text) else ""
+        rest = f"\n[{len(text) - end} characters follow; {_shows(result, end)}]" if end < len(text) else ""
         return text[start:end] + rest
