@@ -48,6 +48,8 @@ def _fitting(value: Any, name: str, dtype: str) -> Any:
 
 def _short(value: Any) -> str:
     shown = (
-        repr(value) if not isinstance(value, int) or -LARGEST - 1 <= value <= LARGEST else "a number of more than 64 bits"
+        repr(value)
+        if not isinstance(value, int) or -LARGEST - 1 <= value <= LARGEST
+        else "a number of more than 64 bits"
     )
     return shown if len(shown) <= 80 else f"{shown[:77]}…"
