@@ -252,12 +252,19 @@ def _rows(finding: Finding) -> str:
     if isinstance(finding.value, bool):
         witnesses = [row for row in rows if row["result"] is (not finding.source.startswith("all("))]
         rows = witnesses or rows
-    texts = []
-    for row in rows[:_ROWS_SHOWN]:
+    told = []
+    for row in rows:
         columns = ", ".join(f"{k}={shown_value(v)}" for k, v in row.items() if k not in _ROW_KEYS and v is not None)
-        texts.append(f"{row['row']}: {columns or 'not known'}")
-    more = f"; and {len(rows) - _ROWS_SHOWN} more" if len(rows) > _ROWS_SHOWN else ""
-    return f"{_interval(finding)} ({'; '.join(texts)}{more})" if texts else ""
+        told.append((row["row"], columns))
+    blank = sum(not columns for _, columns in told)
+    if blank > 1:  # the missing cells of a grid that goes on: the reason names them once
+        told = [(name, columns) for name, columns in told if columns]
+    texts = [f"{name}: {columns or 'not known'}" for name, columns in told[:_ROWS_SHOWN]]
+    if len(told) > _ROWS_SHOWN:
+        texts.append(f"and {len(told) - _ROWS_SHOWN} more")
+    if blank > 1:
+        texts.append(f"nothing is known of {blank} rows")
+    return f"{_interval(finding)} ({'; '.join(texts)})" if texts else ""
 
 
 def _interval(finding: Finding) -> str:
@@ -274,7 +281,7 @@ def _interval(finding: Finding) -> str:
 
 
 def explain(reasons: Reasons) -> str:
-    """The reasons for an undetermined verdict in one line; nulls of one column are named together."""
+    """The reasons for an undetermined verdict in one line; nulls of one column, and columns null in the same rows, go together."""
     nulls: dict[str, list[str]] = {}
     texts = []
     for reason in reasons:
@@ -282,7 +289,12 @@ def explain(reasons: Reasons) -> str:
             nulls.setdefault(reason.column, []).append(reason.row)
         elif isinstance(reason, Gap):
             texts.append(str(reason))
-    texts += [f"{column} of {_names(rows)} is not known" for column, rows in nulls.items()]
+    together: dict[tuple[str, ...], list[str]] = {}
+    for column, rows in nulls.items():
+        together.setdefault(tuple(rows), []).append(column)
+    for rows, columns in together.items():
+        names = " and ".join(filter(None, [", ".join(columns[:-1]), columns[-1]]))
+        texts.append(f"{names} of {_names(rows)} {'is' if len(columns) == 1 else 'are'} not known")
     return "; ".join(texts) or "nothing decides it"
 
 

@@ -16,7 +16,7 @@ from harness.prereg.data import build
 from harness.prereg.language import RUN_TABLES, evaluate, parse
 from harness.prereg.language.values import ANYTHING, Gap, Number, arithmetic, exactly
 from harness.prereg.predictions import Part, Prediction, Predictions
-from harness.prereg.verdicts import Verdict, judge
+from harness.prereg.verdicts import Verdict, explain, judge
 
 
 def runs(**columns: list[Any]) -> pd.DataFrame:
@@ -92,6 +92,21 @@ def test_the_reason_names_the_nulls_the_emptiness_and_the_division() -> None:
 def test_a_reason_names_only_what_left_it_open() -> None:
     frame = runs(prompts=[1, 2], solved=[None, True], steps=[None, 5])
     assert truth("all(runs, solved) and all(runs, prompts < 9)", frame) == (None, "solved of r1 is not known")
+
+
+def test_columns_that_are_null_in_the_same_rows_are_named_together() -> None:
+    claim = "sum(runs, prompts) + sum(runs, seconds) + sum(runs, steps) < 9"
+    frame = runs(prompts=[None, 1, None], seconds=[None, 1.0, None], steps=[1, None, 1])
+    found = evaluate(parse(claim, RUN_TABLES), build({"runs": frame}).tables).truth
+    assert explain(found.because) == "prompts and seconds of r1, r3 are not known; steps of r2 is not known"
+
+
+def test_the_missing_cells_of_a_grid_are_counted_beside_a_number() -> None:
+    one = made(("a", 1, True))
+    found, why = verdict("sum(runs, steps) < 9", one.assign(steps=3))
+    assert found is Verdict.UNDETERMINED
+    assert why.startswith("steps of the run agent=")
+    assert "sum(runs, steps) = at least 3 (r1: steps=3; nothing is known of 3 rows)" in why
 
 
 def paired(*rows: tuple[str, int, float | None]) -> pd.DataFrame:
