@@ -12,7 +12,6 @@ exit_code (128+N for a signal, null when it was ended here), timed_out, limit, s
 A command has ended when its shell has: whatever it left running is killed first. No environment, current folder or process outlives
 a command. Where a command changed what this process hands on (limits, priority, processors: they share a user), this process ends
 after the answer and the harness starts another for the next command.
-The child that becomes the next command waits already when its request comes, as a fork takes about as long as the rest together.
 As process 1 this kills everything it sees; outside a process namespace (`plain`) it kills the processes below it.
 """
 
@@ -26,7 +25,7 @@ import signal
 import struct
 import sys
 import time
-import warnings  # noqa: F401 - else os.execvpe imports it in every command's child, for a millisecond
+import warnings  # noqa: F401 - else os.execvpe imports it in every command's child, for more than a millisecond
 
 CHUNK = 1 << 16
 FLOOD = 8  # a command that prints this many times what is kept is ended
@@ -152,28 +151,11 @@ def memory_bytes():
     return total * 1024
 
 
-def prepare():
-    """A child that waits for its request: (pid, descriptor to send it to, descriptors to read its output from)."""
-    outputs = [os.pipe() for _ in range(3)]
-    inlet, outlet = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(outlet)  # so that it reads an end when this process dies
-        child(inlet, [w for _, w in outputs])
-    for fd in (inlet, *(w for _, w in outputs)):
-        os.close(fd)
-    return pid, outlet, [r for r, _ in outputs]
-
-
-def child(inlet, outputs):
-    """Becomes the command that comes through `inlet`; never returns."""
+def child(request, fds):
+    """Becomes the command; never returns."""
     try:
         os.setsid()
-        request = receive(inlet)
-        if request is None:
-            return
-        fds = [stdin_for(request["input"]), *outputs]
-        for number, fd in enumerate(fds if request["report"] else fds[:3]):
+        for number, fd in enumerate(fds):
             os.dup2(fd, number)
         for sig in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(sig, signal.SIG_DFL)
@@ -204,16 +186,18 @@ def stdin_for(text):
         return os.dup(f.fileno())
 
 
-def execute(request, prepared, control, alone):
+def execute(request, control, alone):
     """Runs one command to its end; None when the harness has gone meanwhile."""
-    pid, outlet, outputs = prepared
-    with contextlib.suppress(OSError):  # a child that something killed meanwhile: its wait status will say so
-        send(outlet, request)
-    os.close(outlet)
-    if not request["report"]:
-        os.close(outputs.pop())
+    pipes = [os.pipe() for _ in range(3 if request["report"] else 2)]
+    stdin = stdin_for(request["input"])
+    pid = os.fork()
+    if pid == 0:
+        child(request, [stdin] + [w for _, w in pipes])
+    os.close(stdin)
+    for _, w in pipes:
+        os.close(w)
     captures = {}
-    for r in outputs:
+    for r, _ in pipes:
         os.set_blocking(r, False)
         captures[r] = Capture(request["output_bytes"] // 2)
     ended = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
@@ -325,7 +309,6 @@ def main():
     os.dup2(null, 0)
     os.dup2(null, 1)
     first = standing()
-    prepared = prepare()
     send(answers, {"ready": True})
     while True:
         request = receive(control)
@@ -334,14 +317,13 @@ def main():
         if "argv" not in request:  # a stop that came after its command had ended
             continue
         os.write(2, b".")
-        answer = execute(request, prepared, control, alone)
+        answer = execute(request, control, alone)
         if answer is None:
             return
         changed = standing() != first
         send(answers, answer)
         if changed:
             return
-        prepared = prepare()
 
 
 if __name__ == "__main__":

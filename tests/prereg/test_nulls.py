@@ -16,7 +16,8 @@ from harness.prereg.data import build
 from harness.prereg.language import RUN_TABLES, evaluate, parse
 from harness.prereg.language.values import ANYTHING, Gap, Number, arithmetic, exactly
 from harness.prereg.predictions import Part, Prediction, Predictions
-from harness.prereg.verdicts import Verdict, explain, judge
+from harness.prereg.reasons import explain
+from harness.prereg.verdicts import Verdict, judge
 
 
 def runs(**columns: list[Any]) -> pd.DataFrame:

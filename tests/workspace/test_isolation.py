@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -162,17 +159,9 @@ def test_what_a_command_does_to_the_runner_ends_with_it(inside, change):
     assert run(inside, "cat /tmp/kept kept").stdout == "kept\nkept\n"
 
 
-def test_a_command_whose_process_was_ended_before_it_came_is_not_said_to_have_run(inside):
+def test_a_command_meets_the_runner_and_itself_only(inside):
     run(inside, "sleep 100 & true")
-    deadline = time.monotonic() + 30
-    while len(inside.session.pids) < 3 and time.monotonic() < deadline:  # it is forked after the answer
-        time.sleep(0.01)
-    _starter, _runner, waiting = inside.session.pids
-    os.kill(waiting, signal.SIGKILL)
-    assert run(inside, "touch ran").exit_code == 128 + signal.SIGKILL
-    assert not (inside.root / "ran").exists()
-    assert run(inside, "touch ran; set -- /proc/[0-9]*; echo $#").stdout == "2\n"  # the runner and itself
-    assert (inside.root / "ran").exists()
+    assert run(inside, "set -- /proc/[0-9]*; echo $#").stdout == "2\n"
 
 
 def test_commands_run_without_any_right(inside):
